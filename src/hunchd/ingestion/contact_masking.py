@@ -9,64 +9,19 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from hunchd.ingestion.redaction_words import ADDRESSES, PATTERNS
 from hunchd.text.words import STATEMENT_STOP_WORDS
 
 _MAIL: Final = re.compile(
     r"(?<![\w.+/:@-])(?!(?:git|no-?reply|root|user|admin)@)"
     r"[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,4}[A-Za-z]{2,12}(?![\w@-]|:\w|\()"
 )
-_PHONES: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        # with a country code
-        r"(?<![\w+.])(?:\+|00)[1-9]\d{0,2}[ ./-]?(?:\(0?\d{1,4}\)[ ./-]?)?\d{1,5}(?:[ ./-]?\d{2,5}){1,4}"
-        r"(?![\w.]\d|\w)",
-        # North American, Chinese mobile, groups of three, national with a leading zero
-        r"(?<![\w.-])\(?[2-9]\d{2}\)?[ .-][2-9]\d{2}[ .-]\d{4}(?![\w.-])",
-        r"(?<![\w.-])1[3-9]\d{9}(?![\w.-])",
-        r"(?<![\w.,-])[6-9]\d{2} \d{3} (?!000)\d{3}(?![\w.,-]|\s\d)",
-        r"(?<![\w.,/:-])0[1-9]\d{0,3}(?=(?:[ /-]?\d){7})(?:[ /-]\d{2,8}){1,4}(?![\w.,:/-]\d|\w)",
-    )
-)
-# What stands between such a word and the number.
-_LINK: Final = (
-    r"(?:\W{0,3}\b(?:no|nr|number|nummer|num[ée]ro|número|numer|is|was|ist|est|es|[éèe]|c'est|le|il|la|an|at|on|jest|я|это)\b"
-    r"|'s\b|\W{0,2}(?:是|は|는|은)){0,4}"
-)
-_INTRODUCED_NUMBER: Final = re.compile(
-    r"(?<![A-Za-z])(?:(?:phone|t[eé]l(?:[eé](?:f|ph)\w{0,12})?|tlf|mobil\w{0,8}|móvil|celular|cell\w{0,8}|portable"
-    r"|handy\w{0,8}|fax|whatsapp|telegram|sms|телефон\w{0,3}|моб\w{0,8}|(?:my|his|her|mon|mio|mi|meu|mein\w?|moj\w?"
-    r"|мой) (?:number|num[ée]ro|número|numero|nummer|numer|номер)|number is)\b"
-    r"|(?:call|ring|text|reach|phone|ruf|appelle|llám|chiam)\w{0,5}(?:-moi|(?: (?:me|mich|her|him|us|them))?)"
-    r"(?: (?:at|on|an|al|au|il))|手机号?码?|手機號?碼?|电话|電話|携帯|番号|휴대폰|전화(?:번호)?)"
-    rf"{_LINK}[^\w\n]{{0,8}}(?P<number>\(?\+?\d[\d ()./-]{{5,18}}\d)",
-    re.IGNORECASE,
-)
+_PHONES: Final = tuple(map(re.compile, PATTERNS["phones"]))
+_INTRODUCED_NUMBER: Final = re.compile(PATTERNS["introduced_number"])
 _FEWEST_DIGITS: Final = 7
 _MOST_DIGITS: Final = 15
-_NAME: Final = r"[A-ZÀ-ÝŐŠŽ](?:[^\W\d_]|['’.-])+"
-_ADDRESSES: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"\b\d{{1,5}}[A-Za-z]? (?:{_NAME} ){{1,3}}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Boulevard|Blvd"
-        r"|Court|Way|Square|Terrace|Place|Close|Crescent|Parkway)\b\.?(?:,? (?:Apt|Unit|Suite|Flat)\.? ?\w+)?"
-        rf"(?:, {_NAME}(?: {_NAME})?)?(?:,? [A-Z]{{2}}\b)?"
-        r"(?:,? (?:\d{5}(?:-\d{4})?|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}))?",
-        r"\b[A-ZÄÖÜ][\wäöüß-]*(?:straße|strasse|str\.|weg|gasse|platz|allee|damm|ufer|straat|laan|gatan|vägen|gade) ?"
-        rf"\d{{1,4}} ?[a-z]?\b(?![.\d])(?:,? (?:in )?(?:[A-Z]{{1,2}}-)?\d{{4,6}} {_NAME})?",
-        r"\b\d{1,4}(?: bis| ter)?,? (?:rue|avenue|boulevard|place|chemin|allée|impasse|quai|route)"
-        rf"(?: (?:de|du|des|la|le|les)| d['’]| l['’])* ?{_NAME}(?: {_NAME}){{0,3}}(?:,? \d{{5}} {_NAME})?",
-        r"\b(?:[Cc]alle|[Aa]venida|Avda\.|[Pp]laza|[Pp]aseo|[Rr]ua|[Tt]ravessa|[Pp]raça)"
-        rf"(?: (?:de|del|da|do|dos|das|la|los|las))* {_NAME}(?: (?:de |del |da |do )?{_NAME}){{0,4}},?"
-        r" (?:n[.º°o]{1,2} ?)?\d{1,4}\b"
-        rf"(?:,? \d{{4,5}}(?:-\d{{3}})? {_NAME})?",
-        r"\b(?:ул\.|улиц[аеы]|проспект\w*|пр-т|переул\w+|бульвар\w*|шоссе) [А-ЯЁ][\w-]+(?: [\w-]+)?,? ?"
-        r"(?:д(?:ом|\.) ?)?\d{1,4}(?:,? ?(?:кв|квартира)\.? ?\d+)?",
-        r"[\u4e00-\u9fff]{2,24}(?:路|街|大道|巷) ?\d{1,5} ?号(?:[\u4e00-\u9fff\d]{0,12}(?:室|楼|栋|单元))?",
-        r"(?:〒\d{3}-\d{4} ?)?[\u4e00-\u9fff]{1,3}[都道府県][\u4e00-\u9fffぁ-んァ-ヶー]{1,16}[市区町村]"
-        r"[^\s。、\"]{0,20}?\d{1,4}(?:丁目|番地?|号|[-−]\d{1,4})+",
-    )
-)
+_NAME: Final = r"[A-ZÀ-ÝĆČĎĐĘĚĞİŁŃŇŐŘŚŞŠŤŮŰŹŻŽ](?:[^\W\d_]|['’.-])+"
+_ADDRESSES: Final = tuple(re.compile(source.replace("<name>", _NAME)) for source in ADDRESSES)
 _SEVEN_DIGITS: Final = re.compile(r"(?:\d[ ()./-]{0,3}){7}")
 _DATE: Final = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|(?:\d{1,3}\.){3}\d{1,3}")
 _SENTENCE_END: Final = re.compile(r"[.!?](?=\s)|[。！？\n]")

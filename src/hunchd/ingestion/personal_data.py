@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from hunchd.ingestion.contact_masking import find_contacts, find_phones
-from hunchd.ingestion.redaction_words import PRIVATE_MAIL, PRIVATE_MAIL_DOMAINS
+from hunchd.ingestion.redaction_words import COPULAS, PATTERNS, PRIVATE_MAIL, PRIVATE_MAIL_DOMAINS
 
 _CARD: Final = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:[3-6]\d{3}|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d"
@@ -25,38 +25,16 @@ _PRIVATE_MAIL: Final = re.compile(
 _ANY_MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+\.\w+")
 _LONG_NUMBER: Final = re.compile(r"(?<![\w.])(?<!\d,)\+?\d(?:[ ().\-/]{0,2}\d){7,}")
 _DATE: Final = re.compile(r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b|\b\d{1,2}[-/.]\d{1,2}[-/.]\d{4}\b")
-# Long numbers that are not contact data: a network address, seconds since 1970 (or milliseconds, microseconds), a date
-# with a counter, a round number, the number of a thing, an amount.
-_TECHNICAL_NUMBER: Final = re.compile(
-    r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!\s)|(?![\d.]))){4}(?:[:/]\d{1,5})?(?!\w)"
-    r"|(?<![\w+])1[4-9]\d{8}(?:\d{3}){0,2}(?!\w)|"
-    r"(?<![\w+])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[-T_.]?\d{1,6})?(?!\w)"
-    r"|(?<![\w+])[1-9]\d{0,5}0{5,}(?!\w)"
-    r"|\b(?:build|version|revision|release|run|job|commit|id|ids|seed|offset|epoch|port|size|limit"
-    r"|timeout|error|byte|line|row|page)s?"
-    r"(?: (?:numbers?|codes?|ids?|is|are|at|of|from|to|with|begins?|starts?)){0,4}[ :=#]+\d{8,}(?!\w)"
-    r"|(?<![\w+])\d{8,} ?(?:[kmg]i?b|bytes?|[mµn]?s|milliseconds|rows|records|lines|items|tokens|requests)\b",
-    re.IGNORECASE,
-)
+_TECHNICAL_NUMBER: Final = re.compile(PATTERNS["technical_number"])
 _SOCIAL_SECURITY: Final = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
 
 
-# A number that follows a word for an identity document or an account.
-_IDENTITY_WORD: Final = (
-    r"(?:passports?|reisepass|ausweis\w*|personalausweis\w*|pasaporte|passeport|паспорт\w*|身份证(?:号码?)?|护照(?:号码?)?"
-    r"|マイナンバー|旅券|주민등록번호|주민번호|pesel|bsn|person(?:nummer|nr)|henkilötunnus|codice fiscale|aadhaar"
-    r"|medicare"
-    r"|versicherungsnummer"
-    r"|ni number|ahv|rodné číslo|cnp|rut|ssn|social security|sozialversicherungs\w*|steuer-?id\w*"
-    r"|dni|nie|nif|cpf|cnpj|(?-i:RG|SIN|TFN|PAN|CURP)|kimlik(?: no)?|cédula|nino|nhs"
-    r"|national insurance|sécu(?:rité sociale)?|insee|nir|инн|снилс|tax id|driver'?s licen[cs]e|führerschein\w*)"
+_IDENTITY_WORD: Final = PATTERNS["identity_word"]
+_ACCOUNT_WORD: Final = PATTERNS["account_word"]
+_NUMBER_AFTER: Final = (
+    rf"(?:-?n(?:umme)?r)?\W{{0,4}}(?:(?:(?:no|nr|number|nummer|el|la|mitt?|mój|{COPULAS})(?![^\W\d_])|是|は|號|号)"
+    r"\W{0,3}){0,3}(?P<value>"
 )
-_ACCOUNT_WORD: Final = (
-    r"(?:acc(?:oun)?t\.? (?:number|no\.?)|(?<![\w/])a/c|blz|kto\.?-?(?:nr\.?)?|sort code|routing number"
-    r"|konto(?:nummer|nr\.?)?|número de cuenta|numéro de compte"
-    r"|número da conta|ag[eê]ncia \d{3,5}-?\d? conta|номер сч[её]та|银行卡(?:号)?|银行账号|账号|口座番号)"
-)
-_NUMBER_AFTER: Final = r"\W{0,4}(?:(?:is|no|nr|number|nummer|ist|es|est|é|是|は|號|号)\W{0,3}){0,2}(?P<value>"
 _IDENTITY_NUMBER: Final = r"(?-i:[A-Z]{0,5})[ -]?\d[\dA-Z]*(?:[ .-]{1,2}\d[\dA-Z]*)*)"
 _NAMED_IDENTITY: Final = re.compile(
     rf"(?<![A-Za-z0-9]){_IDENTITY_WORD}(?:(?<=[^\x00-\x7f])|(?![A-Za-z0-9_])){_NUMBER_AFTER}{_IDENTITY_NUMBER}"

@@ -20,6 +20,7 @@ from typing import Any
 
 from hunchd.ingestion import redaction_rules as rules
 from hunchd.ingestion.redaction_commands import find_in_commands
+from hunchd.ingestion.redaction_fields import find_in_fields
 from hunchd.ingestion.redaction_prose import find_in_prose
 from hunchd.ingestion.redaction_values import (
     is_chosen,
@@ -151,20 +152,17 @@ def _redact_value(value: Any, key: str, kinds: list[str], depth: int) -> Any:
 
 
 def _redact_string(text: str, key: str, kinds: list[str]) -> str:
-    if key and "\n" not in text and (kind := _announced_kind(key)) and looks_secret(text, kind, is_quoted=True):
+    if (
+        key
+        and "\n" not in text
+        and (kind := rules.find_announced_kind(key))
+        and looks_secret(text, kind, is_quoted=True)
+    ):
         kinds.append(_placeholder_kind(kind))
         return f"{_MARK}{_placeholder_kind(kind)}]"
     redaction = redact(text)
     kinds += redaction.kinds
     return redaction.text
-
-
-def _announced_kind(name: str) -> str:
-    lower = name.translate(_ASCII_LOWER)
-    for word in rules.ANNOUNCERS.finditer(lower):
-        if not rules.OTHER_MEANING_SUFFIX.search(lower[word.end() :].rpartition("_")[2].rpartition("-")[2]):
-            return str(word.lastgroup)
-    return ""
 
 
 def _placeholder_kind(kind: str) -> str:
@@ -195,13 +193,7 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
         yield from _find_in_headers(text)
     if rules.has_stem(lower):
         yield from _find_announced(text, lower)
-    if "value" in lower:
-        yield from (
-            _Span(*match.span("value"), _placeholder_kind(kind))
-            for match in rules.NAMED_VALUE.finditer(text)
-            if (kind := _announced_kind(match["name"]) or "secret" * ("cookie" in lower))
-            and looks_secret(match["value"], kind, is_quoted=True)
-        )
+    yield from (_Span(start, end, _placeholder_kind(kind)) for start, end, kind in find_in_fields(text, lower))
     yield from (_Span(start, end, kind) for start, end, kind in find_in_commands(text, lower))
     if _DIGIT.search(text):
         yield from _find_chosen(text, lower)
@@ -291,7 +283,7 @@ def _is_announced_near(text: str, lower: str, start: int, end: int) -> bool:
 
 def _find_announced(text: str, lower: str) -> Iterator[_Span]:
     for match in rules.VALUE_BEFORE_ANNOUNCER.finditer(text):
-        if (is_random(match.group(1)) or is_generated(match.group(1))) and not is_placeholder(match.group(1)):
+        if _is_given_first(match) and not is_placeholder(match[1]):
             yield _Span(*match.span(1), "secret")
     end = 0
     for word in rules.ANNOUNCERS.finditer(lower):
@@ -300,6 +292,16 @@ def _find_announced(text: str, lower: str) -> Iterator[_Span]:
         if span := _find_announced_secret(text, word.end(), str(word.lastgroup)):
             yield span
             end = span.end
+
+
+def _is_given_first(match: re.Match[str]) -> bool:
+    value, start = match[1], match.start()
+    if is_random(value) or is_generated(value):
+        return True
+    is_used = match["password"] is not None and rules.GIVEN_BY.search(match.string, max(0, start - 12), start)
+    return bool(is_used) and (
+        is_chosen(value) or is_decorated_word(value) or is_phrase(value) or is_short_phrase(value)
+    )
 
 
 def _find_announced_secret(text: str, position: int, kind: str) -> _Span | None:
@@ -341,6 +343,7 @@ def _find_in_sentence(match: re.Match[str], kind: str) -> _Span | None:
         or is_generated(value, density=0.3 if kind == "password" else 0.4)
         or (match.group("words") == "" and (is_respelt(value) or is_phrase(value) or is_chosen(value)))
         or (match.group("words") == "" and kind == "password" and is_short_scramble(value))
+        or (kind == "password" and is_chosen(value) and rules.FOR_TARGET.fullmatch(match["words"]))
     ):
         return None
     is_short = is_respelt(value) or is_short_scramble(value) or is_short_phrase(value)

@@ -25,6 +25,7 @@ from hunchd.ingestion.redaction_values import (
     is_short_phrase,
     is_words,
 )
+from hunchd.ingestion.redaction_words import PATTERNS
 
 SecretSpan = tuple[int, int, str]  # start, end, kind
 
@@ -35,80 +36,32 @@ _VALUE: Final = (
 )
 _ARGUMENTS: Final = r"(?:'[^'\n]{0,300}'|\"[^\"\n]{0,300}\"|\\\n|[^\n|;&'\"]){0,600}"
 
-_TABLES: Final = tomllib.loads(Path(__file__).with_name("secret_commands.toml").read_text("utf-8"))
-# Output that is piped into a program that reads a secret.
-_PIPED_SECRET: Final = re.compile(
-    rf"\b(?:echo|printf)[ \t]+(?:-\w+[ \t]+)*(?:'%s(?:\\n)?'[ \t]+)?{_VALUE}[ \t]*\|[ \t]*(?:\w+=\S+[ \t]+)*"
-    r"(?:sudo[ \t][^\n|;]{0,80}?-\w*S\w*|(?:[^\n|;]{0,120}?[ \t])?(?:--(?:password|passphrase|token)-stdin"
-    r"|--with-token|--stdin"
-    r"|chpasswd|--passphrase-fd|--batch-mode)|[^\n|;]{0,80}?\bsecrets? (?:set|put|create|add|import)\b|cryptsetup\b"
-    r"|kinit\b|vault kv put\b|su\b"
-    r"|(?:pass|gopass) insert|[^\n|;]{0,60}?\blogin\b[^\n|;]{0,80}?-(?:[ \t]|$))",
-    re.MULTILINE,
-)
-_PRINTED_SECRET: Final = re.compile(rf"\b(?:echo|printf|yes)[ \t]+(?:-\w+[ \t]+)*{_VALUE}[ \t]*[|);]")
-_STRING: Final = re.compile(rf"<<<[ \t]*{_VALUE}")
-# What a script types at a prompt.
-_PROMPTED: Final = re.compile(
-    r"ass(?:word|phrase)[^\n]{0,20}[\s;{}]{1,6}(?:exp_)?send(?:line)?(?: --)? ?"
-    r"[\"{(]{1,2}(?P<bare>[^\"\n]{4,64}?)(?:\\[rn])+"
-)
-_HERE_STRING: Final = re.compile(
-    r"(?:\b(?:kinit|su|sudo|passwd|chpasswd|cryptsetup|[^\n|;]{0,80}?(?:login|secret|stdin|token))\b[^\n|;]{0,80}?"
-    rf")<<<[ \t]*{_VALUE}"
-)
 
-_COOKIE: Final = re.compile(
-    r"(?:\b(?:set-)?cookies?[\"']?[ \t]{0,2}[:=][ \t]{0,2}\{?|(?<![\w-])(?:-b"
-    r"|--cookie)[ =])(?P<pairs>[^\n]{3,4000})",
-    re.IGNORECASE,
-)
-_COOKIE_PAIR: Final = re.compile(
-    r"(?<![\w.-])(?P<name>[\w.-]{1,60})(?:=|[\"'][ \t]?:[ \t]?[\"'])(?P<value>[^;,\s\"'&]{8,2000})"
-)
-# Cookies of frameworks outside a header, and a line of a file of cookies.
-_SESSION_COOKIE: Final = re.compile(
-    r"(?i:(?<![\w-])(?:phpsessid|jsessionid|asp\.net_sessionid|connect\.sid|__(?:host|secure)-[\w.-]{1,40}|\w{0,24}session(?:_?id)?)=)"
-    r"(?P<value>[\w%.+/-]{16,2000})"
-    r"|\t(?:TRUE|FALSE)\t\d+\t[^\t\n]{1,80}\t(?P<stored>[\w%.+/=-]{16,2000})"
-)
-_SESSION: Final = re.compile(r"sess|sid\b|auth|token|jwt|csrf|xsrf|login|remember|ticket|sso|secure", re.IGNORECASE)
-_PARAMETER: Final = re.compile(
-    r"(?:[?&;~](?:amp;)?|(?<=[\s\"'])(?=code=[^\s&]{16,2000}&))"
-    r"(?P<name>x-(?:amz|goog|oss|cos|obs)-(?:signature|credential|security-token)|sig|signature|code"
-    r"|[\w-]{0,30}token"
-    r"|auth\w{0,10}|(?:api|app|access|secret|private|subscription|shared|master)?[_-]?key|client_secret"
-    r"|[\w-]{0,20}secret"
-    r"|passw(?:or)?d|passwd|pwd|pass|ticket|otp|session\w{0,5}|sid|jwt|assertion|hmac|invite|magic|nonce|hash"
-    r"|policy|private|ott)"
-    r"=(?P<value>[^&\s\"'<>#)\]}]{8,4000})",
-    re.IGNORECASE,
-)
-_LINK: Final = re.compile(
-    r"(?:https?|rtmps?)://[^\s?#\"'<>]{0,300}(?:(?:hook|\bjoin|private|live|invit|reset|magic|verif|confirm|activat|share)[^\s?#\"'<>]{0,100}[/-](?P<path>[A-Za-z0-9_-]{20,200}(?:/[A-Za-z0-9_-]{20,200})?)(?![\w-])|(?:login|magic|reset|verify|invite|confirm|callback|activate|signin|unsubscribe|auth)"
-    r"[^\s?#\"'<>]{0,100}\?(?:[^\s#\"'<>]{1,300}&)?\w{1,20}=(?P<value>[^&\s\"'<>#)\]}]{16,4000}))",
-    re.IGNORECASE,
-)
-_VARIABLE: Final = re.compile(
-    r"(?<![\w$-])(?P<name>[A-Z0-9_]*?(?:PASS(?:WORD|WD|PHRASE|CODE)?|PWD|PSWD|SECRET|TOKEN|CREDS?|CREDENTIALS?"
-    r"|AUTH"
-    r"|SSHPASS|APIKEY|SALT|PEPPER|(?<=_)(?:PW|KEY|PAT|PIN|DSN|COOKIE|SESSION|HMAC|JWT|SIG))(?:_[A-Z0-9]{1,12})?)="
-    rf"{_VALUE}"
-)
-# A field of a list of options or of a connection string, where no code stands.
-_FIELD: Final = re.compile(
-    r"(?:^|(?<=[\s,;]))(?i:passw(?:or)?d|passphrase|pass|pwd|pw)=(?:\{(?P<braced>[^{}\n]{4,100})\}(?=;|$)"
-    r"|(?P<bare>[A-Za-z-]{8,64})(?=[\s,;\"'&]|$))",
-    re.MULTILINE,
-)
-_LONG_OPTION: Final = re.compile(
-    r"(?<![\w-])--?(?P<name>(?:[a-z]+-)*(?:pass(?:word|wd|phrase|code)?|pw|pwd|secret|token|api-?key|secret-key"
-    r"|access-key|key"
-    r"|auth-?key|private-key|credentials?|client-secret|otp|pin)(?:-(?!file|path|name|id|url"
-    r"|type)[a-z]{1,12})?)(?:[ \t]+|=)"
-    rf"{_VALUE}",
-    re.IGNORECASE,
-)
+# A program that compares sums with those that it reads.
+_CHECKSUM: Final = r"[ \t]*(?:\w*sum|openssl|gpg)\b[^\n|;]{0,60}?[ \t](?:-c|--check|--verify)(?![\w-])"
+
+
+def _read_pattern(name: str) -> re.Pattern[str]:
+    return re.compile(PATTERNS[name].replace("@VALUE@", _VALUE).replace("@CHECKSUM@", _CHECKSUM))
+
+
+_TABLES: Final = tomllib.loads(Path(__file__).with_name("secret_commands.toml").read_text("utf-8"))
+_PIPED_SECRET: Final = _read_pattern("piped_secret")
+_PRINTED_SECRET: Final = _read_pattern("printed_secret")
+_STRING: Final = re.compile(rf"<<<[ \t]*{_VALUE}")
+_PROMPTED: Final = _read_pattern("prompted")
+_HERE_STRING: Final = _read_pattern("here_string")
+
+_COOKIE: Final = _read_pattern("cookie")
+_COOKIE_PAIR: Final = _read_pattern("cookie_pair")
+_SESSION_COOKIE: Final = _read_pattern("session_cookie")
+_SESSION_NAMES: Final = ("sess", "sid", "jwt", "remember", "csrf", "xsrf")
+_SESSION: Final = _read_pattern("session")
+_PARAMETER: Final = _read_pattern("parameter")
+_LINK: Final = _read_pattern("link")
+_VARIABLE: Final = _read_pattern("variable")
+_FIELD: Final = _read_pattern("field")
+_LONG_OPTION: Final = _read_pattern("long_option")
 _OPTION_NAMES: Final = ("pass", "pw", "secret", "token", "key", "credential", "otp", "pin")
 _VARIABLE_NAMES: Final = (
     "PASS", "PWD", "PSWD", "SECRET", "TOKEN", "CRED", "AUTH", "KEY", "_PW", "_PAT", "_PIN", "_DSN", "SALT", "PEPPER",
@@ -150,7 +103,7 @@ def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
             group = "path" if match["path"] else "value"
             if is_random(match[group]):
                 yield (*match.span(group), "url-parameter")
-    if "sess" in lower or "__" in text or "\tTRUE\t" in text or "connect.sid" in lower:
+    if any(name in lower for name in _SESSION_NAMES) or "__" in text or "\tTRUE\t" in text:
         yield from (
             (*match.span(match.lastgroup or 0), "cookie")
             for match in _SESSION_COOKIE.finditer(text)

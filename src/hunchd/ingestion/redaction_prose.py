@@ -11,17 +11,20 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from hunchd.ingestion.redaction_values import is_chosen, is_random, is_scrambled
+from hunchd.ingestion.redaction_values import is_chosen, is_random, is_scrambled, is_short_phrase
 from hunchd.ingestion.redaction_words import (
+    ANSWERS,
     ASCII_STEMS,
     CODE_NOUNS,
     CODE_PURPOSES,
     COPULAS,
     JOINED_COPULAS,
+    KEY_WORDS,
     MARKS,
     NOUNS,
     OTHER_CODES,
     PHRASE_NAMES,
+    QUESTIONS,
     SPARE,
 )
 from hunchd.text.words import is_function_word
@@ -83,6 +86,30 @@ _LISTED: Final = re.compile(
     rf"(?P<codes>(?:(?:[-*•]|\d{{1,2}}[.)])?[ \t]*(?:{_ITEM})[ \t]*(?:[,;/|]\s?|\r?\n\s?|$)){{2,20}})",
     re.IGNORECASE,
 )
+_GROUP: Final = r"(?=[a-z-]{0,16}\d)[0-9a-z]{4,8}(?:-[0-9a-z]{4,8}){0,3}"
+_LISTED_GROUPS: Final = re.compile(
+    rf"(?:(?:{SPARE})[^\n]{{0,24}}?(?:{CODE_NOUNS}|\bkeys?\b)|(?:{CODE_NOUNS}) {_OF}(?:{SPARE}))"
+    rf"[^\n:：\d]{{0,30}}[:：]?\s{{1,8}}(?P<codes>{_GROUP}(?:[\s,;]{{1,3}}{_GROUP}){{1,20}})(?![\w-])",
+    re.IGNORECASE,
+)
+_HEX_GROUPS: Final = re.compile(r"[0-9a-f]{4}[-\s,;]\s?[0-9a-f]{4}")
+_NETWORK: Final = r"(?:\bwi-?fi|\bwlan|\bwireless|\bhotspot|вай-?фа[йяе]\w?|无线|無線)"
+_NETWORK_KEY: Final = re.compile(
+    rf"(?:{_NETWORK}[^\n.:=]{{0,12}}?(?:\bkey|\bcode|{KEY_WORDS})|(?:\bkey|{KEY_WORDS})[^\n.:=]{{0,16}}?{_NETWORK})"
+    rf"[^\n:=({{]{{0,24}}?{_SIGN}{_OPENING}(?P<value>[^\s\"'`<>(){{}}\[\],;|_]{{7,62}}[^\s\"'`<>(){{}}\[\],;|_.!?:])",
+    re.IGNORECASE,
+)
+_NO_NETWORK_KEY: Final = re.compile(r"w[pe][pa]\d?|psk|aes|802|\d+[./:]|[^\d-]+$", re.IGNORECASE)
+_NETWORK_STEMS: Final = ("wifi", "wi-fi", "wlan", "wireless", "hotspot")
+# A name or a word with digits, given as the answer to a question that opens an account.
+_ANSWER: Final = re.compile(
+    rf"(?:(?:{QUESTIONS})[^\n]{{0,80}}?(?<![^\W_])(?:{ANSWERS})|\b(?:security|secret) answer)\w{{0,2}}"
+    rf"[^\n.:=?]{{0,20}}?{_SIGN}{_OPENING}"
+    r"(?P<value>(?=\w{0,20}\d)\w{3,30}"
+    r"|(?-i:[^\W\d_a-zß-öø-ÿа-яё][\w'’-]{2,30}(?: [A-ZÀ-Ý][\w'’-]{2,30}){0,2})(?! [a-zа-я]))",
+    re.IGNORECASE,
+)
+_ANSWER_STEMS: Final = ("question", "answer", "frag", "pregunta", "domanda", "pergunta", "pytani", "vraag")
 _GROUPED: Final = re.compile(
     r"(?<![\w-])(?:\d{6}(?:-\d{6}){7}|[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}|[a-z2-7]{4}(?: [a-z2-7]{4}){3,7}"
     r"|[A-Z2-7]{4}(?: [A-Z2-7]{4}){3,7}|[A-Z2-7]{16,64})(?![\w-])"
@@ -145,7 +172,8 @@ def find_in_prose(text: str, lower: str) -> Iterator[tuple[int, int]]:
     if has_code and (_DIGITS.search(text) or "\n" in text):
         yield from _find_codes(text)
     if has_code or "key" in lower:
-        yield from (found.span("codes") for found in _LISTED.finditer(text))
+        patterns = (_LISTED, _LISTED_GROUPS) if _HEX_GROUPS.search(lower) else (_LISTED,)
+        yield from (found.span("codes") for pattern in patterns for found in pattern.finditer(text))
     if has_script or any(stem in lower for stem in _GROUPED_STEMS) or "-" in text:
         for found in _GROUPED.finditer(text):
             is_named = _GROUPED_NAME.search(text, max(0, found.start() - _REACH), found.end() + _BEHIND)
@@ -156,6 +184,14 @@ def find_in_prose(text: str, lower: str) -> Iterator[tuple[int, int]]:
         spoken = (*_SPOKEN.finditer(text), *(quoted for quoted in _QUOTED.finditer(text) if is_chosen(quoted["value"])))
         for found in spoken:
             yield found.span(found.lastgroup or 0)
+    if has_script or any(stem in lower for stem in _NETWORK_STEMS):
+        for found in _NETWORK_KEY.finditer(text):
+            if is_short_phrase(found["value"]) or not _NO_NETWORK_KEY.match(found["value"]):
+                yield found.span("value")
+    if has_script or any(stem in lower for stem in _ANSWER_STEMS):
+        for found in _ANSWER.finditer(text):
+            if not is_function_word(found["value"]):
+                yield found.span("value")
     if "\n" in text:
         below = _BELOW.finditer(text)  # a value alone on the line below one that ends with a word for a secret
         yield from (found.span("value") for found in below if is_scrambled(found["value"]) or is_random(found["value"]))

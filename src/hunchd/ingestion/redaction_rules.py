@@ -27,7 +27,9 @@ from hunchd.ingestion.redaction_words import (
     MARKS,
     NOUNS,
     OTHER_MEANINGS,
+    PATTERNS,
     TARGETS,
+    TOKENS,
 )
 
 
@@ -73,7 +75,7 @@ FORMATS: tuple[SecretFormat, ...] = tuple(
 # Logins as people pass them on, each with stems of which a lower-case text must contain one: an address or a name
 # behind a word for credentials, a slash or colon, and a password; name and password before a host; a line of a
 # `.pgpass` file.
-_PASSED_ON = r"(?P<secret>[^\s/|,;:<>()\[\]{}@'\"`]{8,64})(?![\w/@.(])"
+_PASSED_ON = r"(?P<secret>[^\s/|,;:<>()\[\]{}@'\"`]{6,64})(?![\w/@.(])"
 LOGINS = (
     (
         ("@",),
@@ -90,9 +92,9 @@ LOGINS = (
         ),
     ),
     (
-        (*("cred", "log", "ssh"), *LOGIN_WORDS.replace("\\b", "").split("|")),
+        (*("cred", "log", "ssh", "access"), *LOGIN_WORDS.replace("\\b", "").split("|")),
         re.compile(
-            rf"(?:\bcred(?:ential)?s?|\blog(?:ged)?[ -]?in|\bssh\b|{LOGIN_WORDS})\w{{0,10}}"
+            rf"(?:\bcred(?:ential)?s?|\blog(?:ged)?[ -]?in|\bssh\b|\baccess (?:to|for)\b|{LOGIN_WORDS})\w{{0,10}}"
             rf"(?=[:=\s])[^\n/|;]{{0,30}}?(?<![\w./-])[\w.-]{{1,32}}(?: ?[/|] ?|:)"
             rf"(?=[^\s/]{{0,40}}\d){_PASSED_ON}",
             re.IGNORECASE,
@@ -109,11 +111,7 @@ FORMATS_BY_LITERAL: tuple[tuple[str, SecretFormat], ...] = tuple(
     (literal, row) for row in FORMATS for literal in row.literals
 )
 
-AUTHORIZATION = re.compile(
-    r"authorization[\"']?\s{0,3}[:=,]\s{0,3}[\"'bf]{0,3}"
-    r"(?:(?:bearer|basic|token|apikey|digest|negotiate|bot|ssws|key)[ \t]+)?([A-Za-z0-9_.~+/=:-]{8,4000})",
-    re.IGNORECASE,
-)
+AUTHORIZATION = re.compile(PATTERNS["authorization"])
 BEARER = re.compile(r"\b(?:bearer|basic),?[ \t]{1,2}([A-Za-z0-9_.~+/-]{12,4000}={0,2})", re.IGNORECASE)
 # scheme://user:password@host: the password may contain anything but its delimiters.
 URL_PASSWORD = re.compile(r"://[^\s/:@\"'<>?#]{0,120}:([^\s/\"'<>]{1,200})@")
@@ -137,19 +135,19 @@ ANNOUNCERS = re.compile(
     rf"(?P<password>passw(?:or)?d|passphrase|passcode|(?:(?<![a-z])|{PASS_OF})pass\b|p(?:s?w|ss?w)d\b"
     r"|(?:(?<![a-z])|(?<=-d)|bind|root|admin|user|db)pw\b|(?<![a-z])psk\b"
     rf"|identified (?:with \w{{1,40}} )?by\b|{NOUNS})"
-    r"|(?P<secret>secret|token|verifier|\blogin\b(?=[ \t]{0,3}[=:])"
+    rf"|(?P<secret>secret|token|{TOKENS}|verifier|\blogin\b(?=[ \t]{{0,3}}[=:])"
     r"|(?:recovery|backup|access|verification|security|one-time|reset|invite"
     r"|pairing)[ _-]code"
     r"|credential|api[ _.-]?key|\bauth\b|_auth\b|masterauth|connection[ _-]?string|\bdsn\b"
     r"|(?:access|account|admin|app|application|auth|client|consumer|deploy|encryption|ingest|integration|license"
     r"|master|private"
     r"|project|sdk|server|service|shared|signing|storage|subscription|webhook|write)[ _.-]?key\b)"
-    r"|(?P<key>key\b)"
+    r"|(?P<key>(?<!pub)(?<!pub[ _-])(?<!public)(?<!public[ _-])key\b)"
 )
 # Announcers are searched for only if one of these stems is in the lower-case text.
 ANNOUNCER_STEMS = (
     "pass", "login", "code", "verifier", "pwd", "pw", "psk", "identified", "secret", "token", "cred", "key", "auth",
-    "dsn", "connection", *ASCII_STEMS,
+    "dsn", "connection", "jeton", *ASCII_STEMS,
 )  # fmt: skip
 
 
@@ -162,20 +160,19 @@ def has_stem(lower: str) -> bool:
 
 # Suffixes of names that are not the secret itself: `token_type`, `password_field`, …
 OTHER_MEANING_SUFFIX = re.compile(rf"(?:{OTHER_MEANINGS})$", re.IGNORECASE)
-# From the end of the announcing word to the value: the rest of the name, closing marks, an assignment operator.
-ASSIGNMENT = re.compile(
-    r"(?P<rest>[\w.-]{0,40})(?P<marks>[\"'`\])]{0,3})[ \t]{0,12}"
-    r"(?P<sign>value[ \t]{0,2}=|:=|=>|->|={1,3}|:|：|＝|>|,)[ \t]{0,12}"
-    r"(?:!\w{1,20}[ \t]{1,4}|[|>][+-]?\r?\n[ \t]{1,12})?"
-    r"(?:[bfru]{0,2}(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\\\n]|\\.){1,2000})(?:(?P=quote)|$)"
-    r"|(?P<bare>[^\s\"'`<>(){}\[\],;&#|]{4,300}))(?P<after>\(|\[|\.?)",
-)
-# What stands before the operator where the value can only be a literal: a variable of the environment, a field of a
-# connection string, a property with a dotted name, an element.
-LITERAL_NAME = re.compile(
-    r"(?:^|[\s;\"'])(?:[A-Z][A-Z0-9]*_)*(?:PASS(?:WORD|WD|PHRASE)?|PWD|PW|PSK)$|;[ ]?(?i:password|pwd)$"
-    r"|^[a-z][\w-]{0,30}(?:\.[\w-]{1,30}){0,5}\.(?:password|passwd|pwd)$|<(?:[\w.-]{1,30}:)?(?i:password|passphrase)$"
-)
+
+
+def find_announced_kind(name: str) -> str:
+    """Return the kind of secret that a name announces, or ""."""
+    lower = name.strip().strip('"`[]').lower()
+    for word in ANNOUNCERS.finditer(lower):
+        if not OTHER_MEANING_SUFFIX.search(lower[word.end() :].rpartition("_")[2].rpartition("-")[2]):
+            return str(word.lastgroup)
+    return ""
+
+
+ASSIGNMENT = re.compile(PATTERNS["assignment"])
+LITERAL_NAME = re.compile(PATTERNS["literal_name"])
 # The same in a sentence: a few words, then the value. On a command line, the value follows a flag directly.
 SENTENCES = tuple(
     re.compile(
@@ -200,11 +197,16 @@ SECRET_CONTEXT = re.compile(
     rf"|{LOGIN_WORDS}|{KEY_WORDS}|{NOUNS}"
 )
 CONTEXT_REACH = 80  # characters
-# A name and a value as two fields, in manifests of containers.
-NAMED_VALUE = re.compile(
-    r"\bname[\"']?[ \t]?[:=][ \t]?[\"']?(?P<name>\w{3,60})[\"']?"
-    r"[ \t,]{0,4}\r?\n?[ \t]{0,40}[\"']?value[\"']?[ \t]?[:=][ \t]?"
-    r"[\"']?(?P<value>[^\s\"'{}]{5,300})",
+NAMED_VALUE = re.compile(PATTERNS["named_value"])
+# Before a password that is no more than a word: "sign in with … as the password".
+GIVEN_BY = re.compile(
+    r"\b(?:with|using|use|try|enter|type|mit|nimm|avec|con|com|usa|met|med|z|s|с)[ \t][\"'`“„«]?$",
+    re.IGNORECASE,
+)
+# Between a noun and a password without a verb: "пароль от сервера …". In English, the name of the target would follow.
+FOR_TARGET = re.compile(
+    r"[ \t]+(?:от|для|к|из|на|do|od|ke?|na|dla|für|zum|zur|vom|du|de la|des|del|della|do|da|voor|van|till|til)"
+    r"(?![^\n]*(?:user|benutz|utilis|usuar|utente|użytk|uživ|польз|konto|compte|cuenta))(?:[ \t]+[^\W\d_]{2,14}){1,3}",
     re.IGNORECASE,
 )
 # Where a value ends: its first 300 characters are checked, but all of it is removed.
@@ -213,6 +215,7 @@ VALUE_END = re.compile(r"[^\s\"'`<>(){}\[\],;&#|]*")
 VALUE_BEFORE_ANNOUNCER = re.compile(
     r"(?<![\w+/=~.-])([\w+/=~.!#$%^&*?@:-]{8,300}+)[\"'`]?[ \t]"
     rf"(?:as|for|comme|como|come|als|jako|как|{COPULAS})[ \t](?:\w{{1,14}}[ \t]){{0,4}}"
-    rf"(?:key|token|secret|password|credential|{NOUNS})",
+    rf"(?:key|token|secret|credential|(?P<password>password|{NOUNS}))"
+    r"(?! (?:field|name|type|hash|format|label|column)s?\b)",
     re.IGNORECASE,
 )

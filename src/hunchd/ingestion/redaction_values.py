@@ -9,17 +9,10 @@ import math
 import re
 from collections import Counter
 
+from hunchd.ingestion.redaction_words import PATTERNS
 from hunchd.text.identifiers import split_ascii_letters
 
-_PLACEHOLDER = re.compile(
-    r"redacted|example|placeholder|change[-_ ]?(?:me|it)|your|xxxx|(?<![^\W_])xxx|\*\*\*|\.\.\.|…|^<|>$"
-    r"|[$#]\{|\\[dws]|\{\{|\{[\w.]*\}|%\(|(?<!\w)%s(?!\w)|%[A-Z_]{2,}%|\$\(|^\$\w|dummy"
-    r"|not[-_ ]?(?:a|real)|fake|mock|sample|\btest"
-    r"|(?<![^\W_])foo|foobar|\bbar\b|^secrets?\.|^vault:|^!"
-    r"|^(?:none|null|nil|true|false|undefined|todo|fixme|insert|replace)\b|^process\.env|^os\."
-    r"|^env[.:(\[]|^(?:self|this|config|settings|options|args|request|ctx|data)\b",
-    re.IGNORECASE,
-)
+_PLACEHOLDER = re.compile(PATTERNS["placeholder"])
 _NUMBERS = re.compile(r"\d+(?:[-./: T]\d+)*")  # a date, a time, an address
 _CALL = re.compile(r"[A-Za-z_][\w.]*\([^()]*\)")
 _DIGEST = re.compile(r"^(?:sha\d{1,3}|md5|h1|blake\w+)[-:=]", re.IGNORECASE)
@@ -48,22 +41,14 @@ _LETTERS_OF_SCRAMBLED, _LETTERS_OF_LONG = 2.3, 3.0  # average length of runs of 
 _LONG_DENSITY = 0.25
 _WORD_AND_YEAR = re.compile(r"[A-Za-z][a-z]{4,}\d{2,4}|[A-Za-z][a-z]{3}\d{3,4}")
 _WORD_MARK_NUMBER = re.compile(r"[A-Za-z][a-z]{2,}(?:[!$^*?~]\d{2,4}[a-z]{0,4}|[#&%@+]\d{2,4}[a-z]{1,4})")
-# Words with a number behind them, or a mark and a number among them: `gravel-174`, `Turnip?41nvq`.
-_WORDS_AND_NUMBER = re.compile(
-    r"[A-Za-z]{4,}(?:[-_.][A-Za-z]{3,}){0,3}[-_.]\d{3,4}|[A-Za-z]{4,}(?:[-_.][A-Z]{3,}|[-_.][a-z]{3,}){1,3}\d{3,4}"
-    r"|[A-Za-z]{4,}[!#$%^&*~?+@]\d{2,4}[a-z]{0,4}"
-)
+_WORDS_AND_NUMBER = re.compile(PATTERNS["words_and_number"])
 # Words joined by hyphens with a number among them, or four longer words: what a generator of pass phrases writes.
 _PHRASE = re.compile(r"[A-Za-z]{3,12}(?:-[A-Za-z]{3,12})*-\d{1,4}(?:-[A-Za-z]{3,12})+|[a-z]{4,12}(?:-[a-z]{4,12}){3,7}")
 _SHORT_PHRASE = re.compile(r"[a-z]{4,12}(?:-[a-z]{4,12}){2}")
 _LITERAL = re.compile(r"[^\s$/(){}\[\]][^\s(){}\[\]]*")
 _LETTERED_DIGIT = re.compile(r"(?<=[a-z])[013457]{1,2}(?=[a-z])")  # as in `dr4gon`
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*")
-_FIXTURE = re.compile(
-    r"^(?:test|user|foo|bar(?![a-z])|baz|pass|pwd|secret|token|key|abc|admin|default|demo|my|some|new|old|valid|invalid|wrong"
-    r"|hello|api|id(?![a-z])|client|access|refresh|bearer|auth|session|csrf|asdf|qwerty|root|guest|bad|good|initial|super|value|name)",
-    re.IGNORECASE,
-)
+_FIXTURE = re.compile(PATTERNS["fixture"])
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 

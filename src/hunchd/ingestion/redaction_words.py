@@ -12,7 +12,7 @@ _PATTERNS: Final = {name: "|".join(alternatives) for name, alternatives in _WORD
 
 NOUNS: Final = _PATTERNS["nouns"]
 ASCII_STEMS: Final = tuple(noun.replace(r"\b", "") for noun in _WORDS["nouns"] if noun.isascii() and "pass" not in noun)
-ANY_NOUN: Final = re.compile("|".join(noun for noun in _WORDS["nouns"] if not noun.isascii()))
+ANY_NOUN: Final = re.compile("|".join(noun for noun in (*_WORDS["nouns"], *_WORDS["tokens"]) if not noun.isascii()))
 LOGIN_WORDS: Final = _PATTERNS["login_words"]
 KEY_WORDS: Final = _PATTERNS["key_words"]
 COPULAS: Final = _PATTERNS["copulas"]
@@ -27,3 +27,8 @@ PHRASE_NAMES: Final = _PATTERNS["phrase_names"]
 OTHER_MEANINGS: Final = _PATTERNS["other_meanings"]
 PRIVATE_MAIL: Final = _PATTERNS["private_mail"]
 PRIVATE_MAIL_DOMAINS: Final = _PATTERNS["private_mail_domains"]
+TOKENS: Final = _PATTERNS["tokens"]
+QUESTIONS: Final = _PATTERNS["questions"]
+ANSWERS: Final = _PATTERNS["answers"]
+ADDRESSES: Final[list[str]] = _WORDS["addresses"]
+PATTERNS: Final = tomllib.loads(Path(__file__).with_name("redaction_patterns.toml").read_text("utf-8"))
