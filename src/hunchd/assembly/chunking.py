@@ -29,10 +29,7 @@ class Chunk:
 
 
 def split_chunks(text: str, *, max_tokens: int = MAX_CHUNK_TOKENS) -> list[Chunk]:
-    """Split `text` into chunks of at most `max_tokens` tokens.
-
-    Joined together, the chunks equal `text`.
-    """
+    """Split `text` into chunks of at most `max_tokens` tokens. Joined together, the chunks equal `text`."""
     chunks: list[Chunk] = []
     buffer, heading, path = "", "", list[tuple[int, str]]()
     for paragraph in _split_paragraphs(text):

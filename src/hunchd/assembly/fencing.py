@@ -60,10 +60,7 @@ _OWN_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
 
 def remove_invisible(text: str) -> str:
-    """Remove escape sequences and control, zero-width and bidi characters.
-
-    Line ends are normalised to newlines.
-    """
+    """Remove escape sequences and control, zero-width and bidi characters. Line ends are normalised to newlines."""
     if text.isascii() and text.isprintable():
         return text
     return _INVISIBLE.sub("", _LINE_ENDS.sub("\n", _ANSI.sub("", text)))

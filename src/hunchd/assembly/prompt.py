@@ -230,10 +230,7 @@ class _PrunableSections:
 
 
 def _keep_ends(view: HistoryView) -> HistoryView:
-    """Keep only the first and last turns of a history.
-
-    Condensed turns are dropped as well.
-    """
+    """Keep only the first and last turns of a history. Condensed turns are dropped as well."""
     turns = list(dict.fromkeys(entry.turn for entry in view.entries if entry.turn))
     kept_turns = {*turns[:FIRST_TURNS], *turns[-LAST_TURNS:]}
     entries = tuple(entry for entry in view.entries if entry.turn in kept_turns)

@@ -51,10 +51,7 @@ class CodeQuestion:
 
 @dataclass(slots=True)
 class RankingFigures:
-    """Sums of the ranking metrics over the questions.
-
-    The report contains their means.
-    """
+    """Sums of the ranking metrics over the questions. The report contains their means."""
 
     ndcg: float = 0.0
     reciprocal: float = 0.0

@@ -90,10 +90,7 @@ def check_settings(paths: AppPaths) -> Iterator[Check]:
 
 
 def check_folders(paths: AppPaths) -> Iterator[Check]:
-    """Check that only the user can access hunchd's folders.
-
-    They contain data from private repositories.
-    """
+    """Check that only the user can access hunchd's folders. They contain data from private repositories."""
     is_ok = True
     for folder in dict.fromkeys((paths.config, paths.data, paths.state, paths.cache, paths.runtime)):
         try:

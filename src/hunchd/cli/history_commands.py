@@ -16,10 +16,7 @@ RESOLUTIONS = {"a": "a_wins", "b": "b_wins", "both": "both_valid", "merged": "me
 
 
 def undo(arguments: Namespace) -> int:
-    """Undo the last change to a memory or document.
-
-    A resolved contradiction is reopened.
-    """
+    """Undo the last change to a memory or document. A resolved contradiction is reopened."""
     client = connect(start=not arguments.no_start)
     identity = _resolve_id(client, arguments.id)
     memory = client.post(f"/memories/{quote_segment(identity)}/undo", {})

@@ -133,10 +133,7 @@ def has_block(script: bytes) -> bool:
 
 
 def is_own(script: bytes) -> bool:
-    """Return True if hunchd created the script.
-
-    Such a script contains only hunchd's lines.
-    """
+    """Return True if hunchd created the script. Such a script contains only hunchd's lines."""
     return has_block(script) and remove_block(script) is None
 
 

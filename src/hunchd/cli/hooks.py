@@ -65,10 +65,7 @@ def uninstall_hooks(hooks_folder: HooksFolder, paths: AppPaths) -> None:
 
 
 def uninstall_all_hooks(paths: AppPaths) -> list[str]:
-    """Uninstall hunchd's hooks from every repository that has them.
-
-    Returns the roots of these repositories.
-    """
+    """Uninstall hunchd's hooks from every repository that has them. Returns the roots of these repositories."""
     roots = []
     for folder, record in load_records(paths).items():
         root = Path(record["root"])

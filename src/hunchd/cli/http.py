@@ -52,10 +52,7 @@ class HttpResponse:
         self._connection.close()
 
     def read_body(self) -> bytes:
-        """Read the whole body.
-
-        Raises MalformedResponse if the response ends early.
-        """
+        """Read the whole body. Raises MalformedResponse if the response ends early."""
         return b"".join(self.iterate_pieces())
 
     def iterate_lines(self) -> Iterator[bytes]:

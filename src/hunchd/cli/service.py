@@ -77,10 +77,7 @@ def install_service(manager: str, paths: AppPaths, files: Mapping[Path, bytes]) 
 
 
 def uninstall_service(manager: str, files: Mapping[Path, bytes]) -> None:
-    """Stop the service and delete its files.
-
-    Afterwards, commands start the daemon themselves again.
-    """
+    """Stop the service and delete its files. Afterwards, commands start the daemon themselves again."""
     if not any(path.exists() for path in files):
         return
     if manager == "launchd":

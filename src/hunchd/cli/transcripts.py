@@ -159,10 +159,7 @@ def _may_be_active(transcript: Transcript) -> bool:
 
 
 def _post_with_retry(client: Client, path: str, body: Mapping[str, Any]) -> Any:
-    """Send a request, and repeat it while the daemon is overloaded.
-
-    Gives up after RETRY_SECONDS.
-    """
+    """Send a request, and repeat it while the daemon is overloaded. Gives up after RETRY_SECONDS."""
     deadline = time.monotonic() + RETRY_SECONDS
     while True:
         try:

@@ -79,10 +79,7 @@ def plan_compression(
 
 
 def plan_retirement(memories: Mapping[str, Memory], now: datetime) -> Iterator[PlannedChange]:
-    """Plan the retirement of memories that were replaced or have expired.
-
-    Their status becomes superseded.
-    """
+    """Plan the retirement of memories that were replaced or have expired. Their status becomes superseded."""
     successors = {
         memory.supersedes: memory
         for memory in memories.values()

@@ -13,10 +13,7 @@ _SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,\]}/]+', re.DOTALL)
 
 
 class InvalidJson(ValueError):
-    """Raised if a text is not valid JSON.
-
-    Comments and trailing commas are allowed.
-    """
+    """Raised if a text is not valid JSON. Comments and trailing commas are allowed."""
 
 
 @dataclass(slots=True)

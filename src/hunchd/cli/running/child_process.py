@@ -34,10 +34,7 @@ RUN_VARIABLE: Final = "HUNCH_RUN"
 
 
 def block_signals() -> Collection[int]:
-    """Block FORWARDED_SIGNALS, so that `wait_for_signal` receives them.
-
-    Returns the previous signal mask.
-    """
+    """Block FORWARDED_SIGNALS, so that `wait_for_signal` receives them. Returns the previous signal mask."""
     for number in _HANDLED_SIGNALS:  # an unhandled signal may be discarded instead of blocked
         signal.signal(number, _ignore_signal)
     return signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED_SIGNALS)

@@ -147,10 +147,7 @@ def get_spool_folder() -> str:
 
 
 def _prepare_spool() -> str:
-    """Create the spool's folders and return the spool's path.
-
-    Only the user can access the folders.
-    """
+    """Create the spool's folders and return the spool's path. Only the user can access the folders."""
     spool = get_spool_folder()
     folders = (spool, f"{spool}/tmp", f"{spool}/new")
     if not all(_is_private(folder) for folder in folders):

@@ -89,7 +89,7 @@ def iterate_file_candidates(
     ]
     rest = [one for one in files if one not in first]
     tied = sorted([*_select_others(rest), *hubs], key=lambda one: -one.confidence)[:MOST_NAMED]
-    named = {one.path for one in (*tied, *expected_files)}
+    named = {one.path for one in tied} | {one.path for one in expected_files}
     mentioned = [one for one in rest if one.path not in named and one.confidence >= LEAST_MENTIONED]
     mentioned = [one for one in mentioned if not (is_lock_file(one.path) or is_log_entry(one.path))]
     if tied:
