@@ -652,6 +652,19 @@ def test_only_linking_signatures_are_shown() -> None:
     assert forms(0.3, "Till") == forms(0.3, "Cart") == ["src/a.py"], "the head of a class says no more than its name"
 
 
+def test_frequent_files_follow_files_with_own_reason() -> None:
+    files = tuple(PredictedFile(f"{n}.py", 0.0, 0.05, ("imports this file",)) for n in range(7))
+    frequent = ExpectedFile("pyproject.toml", 0.15, 7, 20, of_file=True)
+
+    def told(count: int) -> str:
+        prediction = Prediction(files[:count], expected=(frequent,))
+        [listed] = build_candidates(make_input(prediction=prediction, outline_count=1))
+        return listed.forms[0][1]
+
+    assert told(1) == "less likely: 0.py (imports this file), pyproject.toml (7 of the last 20 changes of this file)"
+    assert told(7).endswith("(imports this file); perhaps 6.py, pyproject.toml")
+
+
 def test_expected_files_stand_on_one_line_with_counts() -> None:
     expected = (
         ExpectedFile("CHANGES.md", 0.7, 15, 20, of_file=True),

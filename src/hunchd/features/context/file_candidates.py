@@ -88,12 +88,16 @@ def iterate_file_candidates(
         if one not in expected_files and _is_possible(one)
     ]
     rest = [one for one in files if one not in first]
-    tied = sorted([*_select_others(rest), *hubs], key=lambda one: -one.confidence)[:MOST_NAMED]
+    # What many changes include comes behind what is about this file, however likely it is.
+    tied = [*_select_others(rest), *hubs][:MOST_NAMED]
     named = {one.path for one in tied} | {one.path for one in expected_files}
-    mentioned = [one for one in rest if one.path not in named and one.confidence >= LEAST_MENTIONED]
-    mentioned = [one for one in mentioned if not (is_lock_file(one.path) or is_log_entry(one.path))]
+    mentioned = {
+        one.path: one
+        for one in (*rest, *hubs)
+        if one.path not in named and one.confidence >= LEAST_MENTIONED and not _is_written_by_tools(one.path)
+    }
     if tied:
-        yield _build_others_candidate(tied, mentioned[: MOST_MENTIONED - len(tied)])
+        yield _build_others_candidate(tied, [*mentioned.values()][: MOST_MENTIONED - len(tied)])
 
 
 def _is_expected(one: ExpectedFile, file: str | None) -> bool:
@@ -111,8 +115,13 @@ def _is_expected(one: ExpectedFile, file: str | None) -> bool:
 
 def _is_possible(one: ExpectedFile) -> bool:
     """Return True if a frequent file is worth listing."""
-    is_written = not (is_lock_file(one.path) or is_log_entry(one.path) or one.path.endswith("/"))
-    return is_written and one.of_file and one.probability >= LEAST_HUB
+    is_file = not (_is_written_by_tools(one.path) or one.path.endswith("/"))
+    return is_file and one.of_file and one.probability >= LEAST_HUB
+
+
+def _is_written_by_tools(path: str) -> bool:
+    """Return True for lock files and single entries of change logs, which nobody opens next."""
+    return is_lock_file(path) or is_log_entry(path)
 
 
 def _select_others(files: Sequence[PredictedFile]) -> list[PredictedFile]:
