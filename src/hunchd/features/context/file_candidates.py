@@ -129,7 +129,7 @@ def _select_others(files: Sequence[PredictedFile]) -> list[PredictedFile]:
     return [
         one
         for one in files
-        if one.reasons
+        if {*one.reasons} - {why.FALLBACK_REASON}
         and one.confidence >= (LEAST_NAMED if one.is_specific or _is_counted(one) else LEAST_UNTIED)
         and not is_lock_file(one.path)
     ]
