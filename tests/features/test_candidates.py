@@ -501,7 +501,7 @@ def test_file_without_specific_reason_is_only_listed() -> None:
     offered = build_candidates(make_input(prediction=Prediction((likely, lately, weak, tied))))
 
     assert [piece.id for piece in offered] == ["file:c.py", "file:b.py", "files:less likely"]
-    assert offered[-1].source["paths"] == ["d.py", "a.py"], "nothing ties d.py to the open file"
+    assert offered[-1].source["paths"] == ["a.py", "d.py"], "nothing ties d.py to the open file"
     offered = build_candidates(make_input(prediction=Prediction((likely,)), focus=Focus(project="p", file="go.mod")))
     assert offered == [], "a folder ties no code to a manifest"
 
