@@ -21,7 +21,7 @@ def state(
         ("lint", "ruff (E, F)", "poetry.lock", "`poetry run ruff check` (E, F)"),
         ("format", "ruff format, double quotes", "uv.lock", "`uv run ruff format`"),
         ("lint", "rubocop", "Gemfile", "`bundle exec rubocop`"),
-        ("types", "mypy (strict)", "", "`mypy .` (strict)"),
+        ("types", "mypy (strict)", "", "mypy (strict)"),
         ("lint", "clippy", "Cargo.lock", "`cargo clippy`"),
         ("format", "spotless", "gradlew", "`./gradlew spotlessApply`"),
         ("format", "spotless", "pom.xml", "spotless"),

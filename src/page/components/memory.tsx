@@ -288,7 +288,10 @@ function Changes({ memory, project, onChanged }: { memory: Memory; project: Proj
       <Show of={history} what="its history">
         {({ items }) => {
           if (items.length < 2) return <p class="quiet-text">It has not changed since {dayAndTime(timeOf(memory))}.</p>;
-          const oldestFirst = [...items].sort((one, other) => (timeOf(one) > timeOf(other) ? 1 : timeOf(one) < timeOf(other) ? -1 : 0));
+          // The memory itself comes last: what it replaced may have been said later.
+          const oldestFirst = [...items].sort(
+            (one, other) => Number(one.id === id) - Number(other.id === id) || timeOf(one).localeCompare(timeOf(other)),
+          );
           const entries = oldestFirst.map((one, at) => {
             const { title } = describeVersion(one, oldestFirst[at - 1]);
             const isLast = at === oldestFirst.length - 1;
@@ -298,7 +301,7 @@ function Changes({ memory, project, onChanged }: { memory: Memory; project: Proj
               title: isLast ? <b>{title}</b> : one.id === id || isVersion(one.id) ? title : <a href={href("knowledge", { project: project.id, show: one.id })}>{title}</a>,
               detail: (
                 <>
-                  {isLast ? "holds now, " : "replaced since, "}
+                  {!isLast || memory.status === "superseded" ? "replaced since, " : memory.status === "active" ? "holds now, " : "put away, "}
                   <Source memory={one} project={project} isInSentence />
                 </>
               ),

@@ -214,21 +214,9 @@ def _build_others_candidate(files: Sequence[PredictedFile], mentioned: Sequence[
     for one in files:
         groups.setdefault(_shorten_reason(one.reasons[0]), []).append(one.path)
     file_list = ", ".join(f"{', '.join(paths)} ({reason})" for reason, paths in groups.items())
-    more = f"; perhaps {group_by_folder([one.path for one in mentioned])}" if mentioned else ""
+    more = f"; perhaps {', '.join(one.path for one in mentioned)}" if mentioned else ""
     paths = {one.path: one.confidence for one in (*files, *mentioned)}
     return _build_list(LESS_LIKELY, file_list + more, paths, rank=1)
-
-
-def group_by_folder(paths: Sequence[str]) -> str:
-    """Return the paths as one line, with files of one folder together: `src/{a.py,b.py}, README.md`."""
-    names: dict[str, list[str]] = {}
-    for path in paths:
-        folder, slash, name = path.rpartition("/")
-        names.setdefault(folder + slash, []).append(name)
-    return ", ".join(
-        f"{folder}{{{','.join(names)}}}" if folder and len(names) > 1 else ", ".join(folder + name for name in names)
-        for folder, names in names.items()
-    )
 
 
 def _shorten_reason(reason: str) -> str:

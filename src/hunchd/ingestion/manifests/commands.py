@@ -118,8 +118,8 @@ _EXAMPLE_FILE: Final = re.compile(
     r"[\w./-]+_(?:test|spec)\.\w+)(?:(?:::|:\d|\[)\S*)?(?=\s|$)"
 )
 _OPTION_OF_FILE: Final = re.compile(r"--[\w-]*(?:manifest|config|project|path)[\w-]*[= ]<file>")  # not of a test
-# A command that rewrites what the tests expect, or that only an unstable compiler accepts.
-_UNFIT: Final = re.compile(r"\b\w*(?:UPDATE|BLESS|OVERWRITE)\w*=|=overwrite\b|^(?!.*\+nightly).* -Z[ \w]")
+# A command that rewrites what the tests expect, that only an unstable compiler accepts, or that tests one folder of Go.
+_UNFIT: Final = re.compile(r"\b\w*(?:UPDATE|BLESS|OVERWRITE)\w*=|=overwrite\b|^(?!.*\+nightly).* -Z[ \w]|^go test$")
 _PROJECT_TASK: Final = re.compile(
     r"(?:bundle exec |uv run )?(?:(?:npm|pnpm|yarn|bun) run|make|just|task|tox (?:r |run )?-e|nox -s|rake|"
     r"bundle exec appraisal|"

@@ -43,7 +43,7 @@ _WHOLE: Final = (
     "ruff format", "black .", "isort .", "prettier --write .", "cargo fmt", "gofmt -w .", "php-cs-fixer fix", "pint",
     "mix format", "dart format .", "terraform fmt -recursive", "swiftformat .", "dotnet format",
     "spotlessApply", "detekt", "tox", "nox",
-    "mypy .", "pyright", "basedpyright", "pyrefly check", "ty check", "tsc --noEmit", "mix dialyzer",
+    "pyright", "basedpyright", "pyrefly check", "ty check", "tsc --noEmit", "mix dialyzer",
 )  # fmt: skip
 _OTHER_NAMES: Final = {
     "clippy": "cargo clippy", "rustfmt": "cargo fmt", "ruff-format": "ruff format", "credo": "mix credo",
