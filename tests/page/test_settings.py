@@ -119,7 +119,7 @@ def test_change_of_a_night_is_undone_for_one_memory(browser: Any, homes: Path) -
         visit.page.get_by_role("status").get_by_text("1 change", exact=True).wait_for()
 
         visit.go(f"knowledge?show={identifier}")
-        visit.page.get_by_text("Changed at night").click()
+        visit.page.get_by_text("night change", exact=False).first.click()
         visit.page.get_by_role("link", name="Show or undo it").first.click()
         visit.page.get_by_text("of one memory").wait_for()
         visit.page.get_by_role("button", name="Undo this change").first.click()
