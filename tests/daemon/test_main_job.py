@@ -392,6 +392,7 @@ def test_hidden_past_work_stays_hidden(daemon: RunningDaemon, shop: Path, route:
         items = context(daemon, shop, "shop/basket.py", query="items of the basket")["items"]
         return [item["id"] for item in items if item["kind"] == "episode"]
 
+    daemon.wait_until(lambda: stored(daemon), within=30, what="store the past work")
     [hidden, *_] = list_episodes()
     if route == "forget":
         status, _ = daemon.request("DELETE", f"/memories/{hidden}")

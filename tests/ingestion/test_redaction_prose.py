@@ -154,3 +154,8 @@ def test_listed_codes_are_redacted(header: str) -> None:
 )
 def test_talk_about_phrases_stays(text: str) -> None:
     assert redact(text).kinds == ()
+
+
+@pytest.mark.parametrize("text", ["word " * 40, "my seed phrase is " + "spam " * 12])
+def test_filler_is_no_phrase(text: str) -> None:
+    assert redact(text).text == text

@@ -98,7 +98,7 @@ def test_damaged_cache_is_recreated(tmp_path: Path, caplog: pytest.LogCaptureFix
         cache.put([outline("a.py")])
         assert cache.get("a.py") is not None
     said = [message for message in caplog.messages if message.endswith("; recreating it")]
-    assert [message.startswith(f"{path} is damaged (") for message in said] == [True] * bool(damage)
+    assert [message.startswith(f"the cache {path} is damaged (") for message in said] == [True] * bool(damage)
 
 
 def test_locked_cache_raises_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_cache_of_other_version_is_recreated(
     with CodeCache(path, writable=True) as cache:
         assert cache.load_blob_ids() == {}
     formats = f"format {version}, expected {code_cache.VERSION}"
-    assert caplog.messages == [f"{path} was written by {which} version of hunchd ({formats}); recreating it"]
+    assert caplog.messages == [f"the cache {path} was written by {which} version of hunchd ({formats}); recreating it"]
 
 
 def test_cache_files_have_mode_0600(tmp_path: Path) -> None:

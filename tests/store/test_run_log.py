@@ -78,7 +78,8 @@ def test_append_on_full_disk_raises_storage_full(tmp_path: Path) -> None:
 def test_prune_and_rewrite_remove_lines(tmp_path: Path) -> None:
     log = RunLog(tmp_path)
     for number in range(5):
-        log.append(f"r{number}", [{"type": "change", "id": f"m{number}"}, {"type": "change", "id": "secret"}])
+        ids = (f"m{number}", "secret")
+        log.append(f"r{number}", [{"type": "change", "id": one, "edits": [{"id": one}]} for one in ids])
     log.delete_old_runs(3)
     assert log.list_runs() == ["r4", "r3", "r2"]
 

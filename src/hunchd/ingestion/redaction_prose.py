@@ -196,7 +196,10 @@ def find_in_prose(text: str, lower: str) -> Iterator[tuple[int, int]]:
         below = _BELOW.finditer(text)  # a value alone on the line below one that ends with a word for a secret
         yield from (found.span("value") for found in below if is_scrambled(found["value"]) or is_random(found["value"]))
     if _SEED.search(text):
-        yield from (found.span() for found in _SEED.finditer(text) if not any(map(is_function_word, found[0].split())))
+        for found in _SEED.finditer(text):
+            words = found[0].split()
+            if _are_distinct(words) and not any(map(is_function_word, words)):
+                yield found.span()
 
 
 def _find_codes(text: str) -> Iterator[tuple[int, int]]:
@@ -241,11 +244,17 @@ def _is_phrase_after(name: str, match: re.Match[str]) -> bool:
     return _is_phrase(match["phrase"], is_marked=has_quote or between != "")
 
 
+def _are_distinct(words: list[str]) -> bool:
+    """Return True unless the words are filler, such as one word again and again."""
+    return 4 * len({*words}) >= 3 * len(words)
+
+
 def _is_phrase(text: str, *, is_marked: bool) -> bool:
     """Return True for words that make no sentence."""
     words = re.findall(r"[^\W\d_]+", text)
     return (
         (is_marked or len(words) >= _FEWEST_UNMARKED or " " not in text)
+        and _are_distinct(words)
         and sum(map(is_function_word, words)) <= _MOST_FUNCTION_WORDS * len(words)
         and not any(map(is_function_word, words[:3]))
     )

@@ -89,15 +89,15 @@ def iterate_file_candidates(
     ]
     rest = [one for one in files if one not in first]
     # What many changes include comes behind what is about this file, however likely it is.
-    tied = [*_select_others(rest), *hubs][:MOST_NAMED]
-    named = {one.path for one in tied} | {one.path for one in expected_files}
-    mentioned = {
+    with_reason = [*_select_others(rest), *hubs][:MOST_NAMED]
+    named = {one.path for one in with_reason} | {one.path for one in expected_files}
+    others = {
         one.path: one
         for one in (*rest, *hubs)
         if one.path not in named and one.confidence >= LEAST_MENTIONED and not _is_written_by_tools(one.path)
     }
-    if tied:
-        yield _build_others_candidate(tied, [*mentioned.values()][: MOST_MENTIONED - len(tied)])
+    if with_reason:
+        yield _build_others_candidate(with_reason, [*others.values()][: MOST_MENTIONED - len(with_reason)])
 
 
 def _is_expected(one: ExpectedFile, file: str | None) -> bool:
@@ -208,14 +208,14 @@ def _format_occurrences(one: ExpectedFile) -> str:
     return f"{one.times} of the last {one.of} changes{' of this file' if one.of_file else ''}"
 
 
-def _build_others_candidate(files: Sequence[PredictedFile], mentioned: Sequence[PredictedFile]) -> ContextCandidate:
-    """Build the list of the less likely files: `files` by reason, then the names of those `mentioned`."""
+def _build_others_candidate(files: Sequence[PredictedFile], others: Sequence[PredictedFile]) -> ContextCandidate:
+    """Build the list of the less likely files: `files` by reason, then the names of `others`."""
     groups: dict[str, list[str]] = {}
     for one in files:
         groups.setdefault(_shorten_reason(one.reasons[0]), []).append(one.path)
     file_list = ", ".join(f"{', '.join(paths)} ({reason})" for reason, paths in groups.items())
-    more = f"; perhaps {', '.join(one.path for one in mentioned)}" if mentioned else ""
-    paths = {one.path: one.confidence for one in (*files, *mentioned)}
+    more = f"; perhaps {', '.join(one.path for one in others)}" if others else ""
+    paths = {one.path: one.confidence for one in (*files, *others)}
     return _build_list(LESS_LIKELY, file_list + more, paths, rank=1)
 
 

@@ -295,8 +295,9 @@ class Mirror:
         This is the clock, the memories that were stated, what was hidden, and unsent records without a text.
         """
         with self._connection:
-            for rows in ("registers WHERE kind <> 'erase'", "pending", "shown"):  # erasures contain no text
-                self._connection.execute(f"DELETE FROM {rows}")
+            self._connection.execute("DELETE FROM registers WHERE kind <> 'erase'")  # erasures contain no text
+            self._connection.execute("DELETE FROM pending")
+            self._connection.execute("DELETE FROM shown")
             query = "DELETE FROM outbox WHERE json_extract(CAST(record AS TEXT), '$.kind') IN ('state', 'resolve')"
             self._connection.execute(query)
             self._set_figures({_CURSOR: 0})
