@@ -62,7 +62,7 @@ def test_archived_memory_is_restored_by_undo(visit: Visit, page_daemon: RunningD
     identifier = told["ids"][0]
     visit.go("search?q=zebras+grams")
     visit.page.get_by_role("button", name="Never again").first.click()
-    visit.page.get_by_text("Put away: it is not shown").wait_for()
+    visit.page.get_by_text("Put away: it is not shown").first.wait_for()
     assert page_daemon.get(f"/memories/{identifier}")["status"] == "archived"
 
     visit.page.locator(".toast").get_by_role("button", name="Undo").click()
