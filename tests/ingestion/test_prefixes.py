@@ -8,6 +8,7 @@ import pytest
 
 from hunchd.ingestion.errors import parse_error
 from hunchd.ingestion.prefixes import strip_prefixes
+from hunchd.ingestion.terminal_output import strip_output_prefixes
 
 REPORT = """error[E0599]: no method named `seal` found for struct `Crate`
   --> src/crates.rs:31:9
@@ -104,6 +105,12 @@ def test_json_records_are_unwrapped(field: str) -> None:
 def test_json_record_keeps_level_and_cause() -> None:
     text = '{"level":"info","msg":"ready"}\n{"level":"error","msg":"cannot open gate","error":"no key for dock"}\n'
     assert parse_error(text).headline == "ERROR: cannot open gate: no key for dock"
+
+
+def test_deeply_nested_json_is_kept() -> None:
+    nested = '{"a":' * 50_000
+    assert strip_output_prefixes(nested) == nested
+    assert strip_output_prefixes(f"{nested}1{'}' * 50_000}").startswith(nested)
 
 
 def test_json_with_little_text_is_kept() -> None:

@@ -57,9 +57,11 @@ def _unwrap_record(line: str) -> str:
     The object is a record of a logger, or it consists mostly of its text.
     """
     before, brace, rest = line.partition('{"')
+    if not brace:
+        return line
     try:
         record = json.loads(brace + rest)
-    except ValueError:
+    except (ValueError, RecursionError):  # nobody's record is a thousand levels deep
         return line
     record = {name.lower(): value for name, value in record.items()}
     texts = [str(record[name]).rstrip() for name in _RECORD_TEXTS if isinstance(record.get(name), str)]
