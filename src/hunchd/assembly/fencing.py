@@ -103,8 +103,12 @@ def quote(text: str, limit: int = 200) -> str:
 
 def show_name(name: str, limit: int = 200) -> str:
     """Quote a path, branch or topic that reads like a sentence."""
-    is_sentence = len(name.split()) >= _FEWEST_WORDS or addresses_a_model(_JOINTS.sub(" ", name))
-    return quote(name, limit) if is_sentence else to_single_line(name, limit)
+    return quote(name, limit) if is_sentence(name) else to_single_line(name, limit)
+
+
+def is_sentence(name: str) -> bool:
+    """Return True if a path, branch or topic reads like a sentence."""
+    return len(name.split()) >= _FEWEST_WORDS or addresses_a_model(_JOINTS.sub(" ", name))
 
 
 def fence(text: str, *, provenance: str, nonce: str) -> str:

@@ -15,6 +15,7 @@ from hunchd.assembly.fencing import (
     OPEN,
     addresses_a_model,
     fence,
+    is_sentence,
     make_nonce,
     neutralize,
     quote,
@@ -95,7 +96,7 @@ def needs_fence(piece: ContextCandidate, text: str) -> bool:
     are never fenced, unless they come from a shared file.
     """
     is_untrusted = piece.trust in (Trust.UNTRUSTED, Trust.TEAM) or piece.source.get("type") == SHARED_SOURCE
-    is_untrusted = is_untrusted or (piece.kind == "file" and show_name(_PATH_END.split(text)[0]).startswith(OPEN))
+    is_untrusted = is_untrusted or (piece.kind == "file" and is_sentence(_PATH_END.split(text)[0]))
     return is_untrusted or (piece.trust is not Trust.USER and addresses_a_model(text))
 
 

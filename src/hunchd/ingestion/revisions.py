@@ -106,7 +106,7 @@ def find_revised(
     texts to their vectors; texts may be missing. If several earlier statements fit, the most similar one is chosen,
     and among equally similar ones the newest.
     """
-    may_change = changes >= CHANGE_THRESHOLD
+    may_change, is_sure = changes >= CHANGE_THRESHOLD, changes >= SURE_CHANGE
     if category not in MUTABLE and not may_change:
         return None
     new, cosines = _build_subject(text), _compute_cosines(text, [old_text for _, old_text in earlier], vectors)
@@ -114,20 +114,18 @@ def find_revised(
     for index, (kind, old_text) in enumerate(earlier):
         old, both = _build_subject(old_text), {kind, category} == {"constraint"}
         is_near, is_other = cosines.get(index, 1.0) >= LEAST_COSINE, kind in LASTING and kind != category
-        if category in LASTING and kind != category and changes < SURE_CHANGE:
+        if category in LASTING and kind != category and not is_sure:
             continue
         if (
             (may_change and is_near and not is_other and _mentions(new, old))
             or (changes >= LIKELY_CHANGE and is_near and old.numbers & new.numbers)  # "thirty was nonsense"
-            or (kind in MUTABLE and _changes_measure(new, old, both=both, is_sure=changes >= SURE_CHANGE))
-            or (
-                kind in MUTABLE and may_change and is_near and _changes_choice(new, old, is_sure=changes >= SURE_CHANGE)
-            )
+            or (kind in MUTABLE and _changes_measure(new, old, both=both, is_sure=is_sure))
+            or (kind in MUTABLE and may_change and is_near and _changes_choice(new, old, is_sure=is_sure))
         ):
             fitting.append((cosines.get(index, 0.0), index))
     if fitting:
         return max(fitting)[1]
-    return _find_nearest(cosines) if changes >= SURE_CHANGE else None
+    return _find_nearest(cosines) if is_sure else None
 
 
 def adds_value(text: str, earlier: str) -> bool:

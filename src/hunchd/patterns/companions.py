@@ -142,10 +142,9 @@ def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, s
             continue
         if extract_stem(path) in stems and is_test(path) != is_in_tests:
             yield ("source" if is_in_tests else "test"), ""
-        elif (
-            "/" in path and get_path_kind(path) not in own_kinds
-        ):  # files of the root folder may have nothing in common but their extension
-            yield "kind", get_path_kind(path)
+        # Files of the root folder may have nothing in common but their extension.
+        elif "/" in path and (kind := get_path_kind(path)) not in own_kinds:
+            yield "kind", kind
         if change.status != "A":
             yield "file", path
 

@@ -57,6 +57,7 @@ class SessionLog:
     head: SessionHead
     messages: list[Message] = field(default_factory=list)
     refs: dict[str, Message] = field(default_factory=dict)
+    without_ref: dict[tuple[MessageType, str], Message] = field(default_factory=dict)  # by what was said
     size: int = 0  # number of characters in all texts
 
     @property
@@ -66,11 +67,13 @@ class SessionLog:
     def extend(self, messages: Sequence[Message]) -> None:
         self.messages.extend(messages)
         self.refs.update({message.ref: message for message in messages if message.ref is not None})
+        self.without_ref.update({(one.event, one.text): one for one in messages if one.ref is None})
         self.size += sum(len(message.text) for message in messages)
 
     def clear(self) -> None:
         self.messages.clear()
         self.refs.clear()
+        self.without_ref.clear()
         self.size = 0
 
 

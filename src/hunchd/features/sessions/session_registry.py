@@ -194,7 +194,7 @@ class SessionRegistry:
         ids: list[str] = []
         fresh: list[Message] = []
         refs = {ref: message.id for ref, message in log.refs.items()}
-        unmatched = {(message.event, message.text): message.id for message in log.messages if message.ref is None}
+        matched: set[str] = set()  # ids of messages without a ref that drafts repeat
         number, now = log.next_number, self._now()
         for draft in drafts:
             ref = redact_name(draft.ref) if draft.ref else None
@@ -205,8 +205,10 @@ class SessionRegistry:
             is_long = len(draft.text) >= LONG_TEXT_LENGTH
             message = await asyncio.to_thread(draft_to_message, *place) if is_long else draft_to_message(*place)
             message = mask_message(message) if self._masks_log else message
-            if ref is not None and (known := unmatched.pop((message.event, message.text), None)) is not None:
-                ids.append(known)
+            known = log.without_ref.get((message.event, message.text)) if ref is not None else None
+            if known is not None and known.id not in matched:
+                matched.add(known.id)
+                ids.append(known.id)
                 continue
             fresh.append(message)
             ids.append(message.id)
