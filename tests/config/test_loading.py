@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.config.loading import build_settings, describe_retired, load_settings
+from hunchd.config.loading import build_settings, load_settings
 from hunchd.config.settings import Settings
 from hunchd.domain.errors import ConfigError
 
@@ -63,17 +63,6 @@ def test_load_number_out_of_range_is_rejected(section: str, name: str) -> None:
         with pytest.raises(ConfigError) as caught:
             build_settings({section: {name: kind(senseless)}}, file="me.toml")
         assert caught.value.message.startswith(f"me.toml: [{section}] {name} must be between ")
-
-
-def test_retired_settings_are_ignored_and_named(tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    file.write_text('[store]\nbatch = "many"\ncommit_ms = 20\n[daemon]\nlog_mib = 1\n')
-
-    assert load_settings(file).store.commit_ms == 20
-    assert (
-        describe_retired(file)
-        == "config.toml: these are no longer settings and are ignored: [store] batch, [daemon] log_mib"
-    )
 
 
 @pytest.mark.parametrize("content", [b"[serving", b"\xff\xfe"])

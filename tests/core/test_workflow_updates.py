@@ -36,12 +36,12 @@ async def update(project: Project, workflows: Sequence[Memory]) -> list[MemoryCh
     return changes
 
 
-async def test_stored_habit_of_earlier_version_ends(tmp_path: Path) -> None:
+async def test_shared_workflow_survives_update(tmp_path: Path) -> None:
     project = Project("p", "shop", WorkingTree(tmp_path, RepositoryLayout(tmp_path, None, None)), tmp_path)
     [script] = (workflow_to_memory(one, "p", NOW) for one in parse_workflows("Makefile", "test:\n\tpytest\n"))
-    habit = replace(script, id="m1", source={"type": "habit", "origin": "habit", "steps": [], "runs": 3})
+    gone = replace(script, id="m1")
     shared = replace(script, id="m2", source={"type": "shared"})
-    project.workflows = {"m1": habit, "m2": shared}
+    project.workflows = {"m1": gone, "m2": shared}
 
     stored, ended = await update(project, [script])
 

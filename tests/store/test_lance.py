@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lancedb import index
 
 from hunchd.domain.filters import Filters
 from hunchd.store.database.collection import Collection, WriteResult
@@ -175,31 +174,6 @@ async def test_interrupted_erasure_is_finished_on_open(tmp_path: Path) -> None:
     assert not second.is_erasure_pending
     assert files_with(tmp_path, b"xylophonecanary") == []
     assert [row["id"] for row in await second.get(["m1", "m2"])] == ["m2"]
-
-
-async def test_compaction_drops_indexes_of_older_versions(tmp_path: Path) -> None:
-    first = await Collection.open(tmp_path, create_session())
-    await first.put([embedded(memory(n, f"topic{n % 50} alone", key=f"k{n}")) for n in range(300)])
-    table = first._tables.memories._inner
-    await table.create_index("vector", config=index.IvfFlat(distance_type="cosine", num_partitions=2))
-    await table.create_index("text", config=index.FTS(with_position=False))
-    await table.create_index("id", config=index.BTree())
-    await table.create_index("kind", config=index.Bitmap())
-    await first.put([embedded(memory(500, "newer than the indexes"))])
-    await first.close()
-
-    second = await Collection.open(tmp_path, create_session())
-    nearest = await ids_found(second, "", P, vector_of("topic7 alone"))
-    assert {get_memory(row).content for row in await second.get(nearest)} == {"topic7 alone"}
-    assert await ids_found(second, "newer than the indexes") == ["m500"]
-    await second.put([embedded(memory(7, "changed"))])
-    assert await second.optimise(force=True)
-    await second.prune()
-    assert await second._tables.memories._inner.list_indices() == []
-    assert not [path for path in tmp_path.rglob("_indices/*") if any(path.iterdir())]
-    assert (await ids_found(second, "changed"), await second.delete(["m8"])) == (["m7"], 1)
-    assert (await second.load_page(P, 1, None))[1] == 300
-    await second.close()
 
 
 async def test_row_added_after_delete_survives_purge(tmp_path: Path) -> None:

@@ -18,17 +18,15 @@ from hunchd.store.database.lance import Database, Table, create_session
 from hunchd.store.database.repair import list_data_files, repair_table
 from hunchd.store.database.store_lock import StoreLock
 from hunchd.store.database.tables import (
-    COLUMNS,
     MEMORIES,
     SCHEMA_VERSION,
     SIGNALS,
-    add_hash,
     get_memory,
     is_intact,
     signal_to_row,
 )
 from hunchd.store.files import FileOperations
-from tests.store.examples import MODEL, embedded, found_row, full_memory, memory, row_of, vector_of
+from tests.store.examples import MODEL, embedded, found_row, memory, row_of, vector_of
 
 # The nightly run asks for a thousand.
 FLIPS = int(os.environ.get("HUNCHD_FLIPS", "25"))
@@ -307,23 +305,11 @@ async def test_snapshots_keep_newest_and_last_copy(tmp_path: Path) -> None:
     assert linked.stat().st_nlink > 1
 
 
-async def test_previous_schema_is_migrated_in_place(tmp_path: Path) -> None:
-    await old_store(tmp_path, 0)
+async def test_newer_schema_is_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = await Collection.open(tmp_path, create_session())
-    [row] = await collection.get(["m1"])
-    assert get_memory(row) == memory(1, "from before")
-    assert await collection.put([row_of(full_memory())]) is not None
-    assert get_memory((await collection.get(["m7"]))[0]) == full_memory()
-    assert [row["id"] async for row in collection.iterate_rows(SIGNALS)] == ["s1"]
+    await collection.put([row_of(memory(1, "from before"))])
     await collection.close()
-    again = await Collection.open(tmp_path, create_session())
-    assert again.writable
-    assert len(await everything(again)) == 2
-    await again.close()
-
-
-async def test_newer_schema_is_read_only(tmp_path: Path) -> None:
-    await old_store(tmp_path, SCHEMA_VERSION + 1)
+    monkeypatch.setattr("hunchd.store.database.mirrored_tables.SCHEMA_VERSION", SCHEMA_VERSION - 1)
     collection = await Collection.open(tmp_path, create_session())
     assert [get_memory(row).content for row in await collection.get(["m1"])] == ["from before"]
     with pytest.raises(StoreError, match="newer hunchd"):
@@ -332,18 +318,6 @@ async def test_newer_schema_is_read_only(tmp_path: Path) -> None:
         f"written by a newer hunchd (this one has schema {SCHEMA_VERSION}); read-only until hunchd is updated"
     ]
     await collection.close()
-
-
-async def old_store(folder: Path, version: int) -> None:
-    """Create tables with the schema of `version`; 0 lacks the columns that version 1 added."""
-    folder.mkdir(exist_ok=True)
-    database = await Database.open(folder, create_session())
-    absent = {"superseded_by", "model", "absorbed"} if version == 0 else set[str]()
-    for name, row in ((MEMORIES, row_of(memory(1, "from before"))), (SIGNALS, signal_to_row(SIGNAL))):
-        table = await database.create_table(name, [one for one in COLUMNS[name] if one.name not in absent], version)
-        await table.add([add_hash({column: value for column, value in row.items() if column not in absent})])
-        table.close()
-    database.close()
 
 
 async def test_pruned_files_of_merge_need_no_repair(tmp_path: Path) -> None:

@@ -239,9 +239,9 @@ async def test_word_search_respects_selective_filters(folder: Path) -> None:
 
 async def test_newer_store_is_searched_without_writing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = await filled(folder)
-    await collection._tables.memories.set_schema_version(99)
     await collection.close()
 
+    monkeypatch.setattr("hunchd.store.database.mirrored_tables.SCHEMA_VERSION", 0)
     collection = await opened(folder)
     assert not collection.writable
     assert set(await found(collection, "heron")) == {f"m{n}" for n in range(1, 40, 7)}

@@ -74,17 +74,13 @@ def check_versions() -> Check:
 
 
 def check_settings(paths: AppPaths) -> Iterator[Check]:
-    from hunchd.config.loading import describe_retired, load_settings
+    from hunchd.config.loading import load_settings
 
     path = paths.config_file
     try:
         load_settings(path)
-        notice = describe_retired(path)
     except ConfigError as error:
         yield Check("settings", "bad", error.message, f"Edit {path}; config.example.toml shows every setting.")
-        return
-    if notice:
-        yield Check("settings", "note", notice, f"Delete these lines from {path}.")
         return
     yield Check("settings", "ok", str(path) if path.exists() else f"defaults ({path} does not exist)")
 

@@ -11,7 +11,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from hunchd.config.app_paths import expand_path
@@ -46,33 +46,6 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "consolidation.forget_share": (0, 1),
     "daemon.idle_exit_minutes": (0, 525_600),
 }
-# Settings of earlier versions that are constants now. A file may still have them; they are ignored.
-RETIRED: Final = frozenset(
-    {
-        "serving.max_body_bytes",
-        "context.max_budget",
-        "context.likely_files",
-        "context.past_units",
-        "signals.max_watched_directories",
-        "signals.burst_ms",
-        "signals.bulk_files",
-        "index.newest_units",
-        "index.max_units",
-        "index.max_file_bytes",
-        "store.batch",
-        "store.idle_seconds",
-        "embedding.idle_seconds",
-        "language.timeout_seconds",
-        "consolidation.duplicate_similarity",
-        "consolidation.importance_step",
-        "consolidation.importance_range",
-        "consolidation.probes",
-        "consolidation.probe_loss",
-        "consolidation.history_from",
-        "consolidation.keep_runs",
-        "daemon.log_mib",
-    }
-)
 _TYPE_DESCRIPTIONS = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
 _LIST_DESCRIPTION = "a list of strings"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -85,20 +58,6 @@ def load_settings(path: Path) -> Settings:
     if a key or value is not allowed.
     """
     return build_settings(_load_table(path), file=path.name)
-
-
-def describe_retired(path: Path) -> str:
-    """Return a notice about keys in the file that no longer have any effect.
-
-    Returns "" if there are none.
-    """
-    keys = [
-        f"[{section}] {name}"
-        for section, content in _load_table(path).items()
-        for name in content
-        if f"{section}.{name}" in RETIRED
-    ]
-    return f"{path.name}: these are no longer settings and are ignored: {', '.join(keys)}" if keys else ""
 
 
 def _load_table(path: Path) -> JsonObject:
@@ -119,7 +78,7 @@ def build_settings(table: Mapping[str, Any], *, file: str) -> Settings:
     value is not allowed.
     """
     sections = get_type_hints(Settings)
-    _reject_unknown_keys(table, sections, where=f"{file}: there is no section", kind="It has")
+    _reject_unknown_keys(table, sections, where=f"{file}: there is no section")
     section_values = {}
     for name, content in table.items():
         if not isinstance(content, Mapping):
@@ -153,10 +112,9 @@ def _is_secure_url(url: str) -> bool:
 
 
 def _build_section(section: type, name: str, content: Mapping[str, Any], file: str) -> Any:
-    content = {key: value for key, value in content.items() if f"{name}.{key}" not in RETIRED}
     hints = get_type_hints(section)
     field_types = {field.name: hints[field.name] for field in fields(section)}
-    _reject_unknown_keys(content, field_types, where=f"{file}: [{name}] has no setting", kind="It has")
+    _reject_unknown_keys(content, field_types, where=f"{file}: [{name}] has no setting")
     return section(
         **{key: _convert_value(field_types[key], f"{name}.{key}", value, file) for key, value in content.items()}
     )
@@ -172,12 +130,12 @@ def describe_allowed_values(section: str, name: str) -> str:
     return words if low is None else f"{words} between {low:g} and {high:.15g}"
 
 
-def _reject_unknown_keys(entries: Mapping[str, Any], allowed_keys: Mapping[str, Any], *, where: str, kind: str) -> None:
+def _reject_unknown_keys(entries: Mapping[str, Any], allowed_keys: Mapping[str, Any], *, where: str) -> None:
     for key in entries:
         if key not in allowed_keys:
             near = difflib.get_close_matches(key, allowed_keys, 1)
             suggestion = f" Did you mean '{near[0]}'?" if near else ""
-            raise ConfigError(f"{where} '{key}'.{suggestion} {kind}: {', '.join(allowed_keys)}.")
+            raise ConfigError(f"{where} '{key}'.{suggestion} It has: {', '.join(allowed_keys)}.")
 
 
 def _convert_value(hint: Any, key: str, value: Any, file: str) -> Any:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from hunchd import __version__
 from hunchd.config.app_paths import AppPaths, ensure_private_folder, resolve_app_paths
-from hunchd.config.loading import describe_retired, load_settings
+from hunchd.config.loading import load_settings
 from hunchd.config.settings import Settings
 from hunchd.daemon.service_manager import notify_manager, ping_watchdog
 from hunchd.domain.errors import HunchError
@@ -63,8 +63,6 @@ def main(argv: list[str] | None = None) -> int:
         print(f"hunchd: another daemon is running (pid {lock})", file=sys.stderr)  # noqa: T201
         return 3
     _configure_logging(paths, settings, to_stderr=arguments.log_to_stderr)
-    if notice := describe_retired(paths.config_file):
-        logger.warning(notice)
     try:
         asyncio.run(run_daemon(paths, settings))
     except HunchError as error:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.state.project import Project
 from hunchd.domain.facts import MemoryChange, revise_fact, withdraw_fact
 from hunchd.domain.memory import Memory, Status
 from hunchd.ingestion.workflows.workflow_memories import SCRIPT_SOURCE, compare_memories, is_edited
-
-FORMER_SOURCE: Final = "habit"  # sequences of commands, which earlier versions stored; they end
 
 
 async def update_file_workflows(memories: MemoryService, project: Project, file_workflows: Sequence[Memory]) -> None:
@@ -26,9 +23,7 @@ async def update_file_workflows(memories: MemoryService, project: Project, file_
     async with memories.lock_changes([memory.id for memory in wanted_workflows], project.id) as stored_workflows:
         now = memories.now()
         shown_workflows = {
-            memory.id: memory
-            for memory in project.workflows.values()
-            if memory.source.get("type") in (SCRIPT_SOURCE, FORMER_SOURCE)
+            memory.id: memory for memory in project.workflows.values() if memory.source.get("type") == SCRIPT_SOURCE
         }
         known_workflows = {
             memory.id: memory

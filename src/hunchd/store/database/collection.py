@@ -57,7 +57,7 @@ class Collection(CollectionQueries):
     async def open(cls, folder: Path, session: Any) -> Collection:
         """Open the tables in `folder`.
 
-        This repairs crash damage, migrates the schema and completes an interrupted erasure. `session` holds the caches
+        This repairs crash damage and completes an interrupted erasure. `session` holds the caches
         that the tables share.
         """
         create_private_folder(folder)

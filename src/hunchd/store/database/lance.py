@@ -65,7 +65,11 @@ class Database:
                 return Table(await self._connection.open_table(name), name)
         except Exception as error:  # as in Table._run
             raise StoreError(f"table {name} cannot be opened: {error}") from error
-        return await self.create_table(name, COLUMNS[name], SCHEMA_VERSION)
+        try:
+            table = await self._connection.create_table(name, schema=build_schema(COLUMNS[name]))
+        except (RuntimeError, ValueError, OSError) as error:
+            raise StoreError(f"table {name} cannot be created: {error}") from error
+        return Table(table, name)
 
     async def open_reader(self, name: str) -> Table:
         """Open the table for reading at its current version.
@@ -76,17 +80,6 @@ class Database:
         await table.pin_version()
         return table
 
-    async def create_table(self, name: str, columns: Sequence[ColumnSpec], version: int) -> Table:
-        """Create a table with these columns.
-
-        Raises StoreError if the table cannot be created.
-        """
-        try:
-            table = await self._connection.create_table(name, schema=build_schema(columns, version))
-        except (RuntimeError, ValueError, OSError) as error:
-            raise StoreError(f"table {name} cannot be created: {error}") from error
-        return Table(table, name, columns)
-
     def close(self) -> None:
         self._connection.close()
 
@@ -96,13 +89,13 @@ def create_session() -> Any:
     return lancedb.Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES)
 
 
-def build_schema(columns: Sequence[ColumnSpec], version: int) -> pa.Schema:
+def build_schema(columns: Sequence[ColumnSpec]) -> pa.Schema:
     """Return the Arrow schema for these columns.
 
     The metadata of the first column contains the schema version.
     """
     fields = [pa.field(column.name, _TYPES[column.type], nullable=not column.is_required) for column in columns]
-    fields[0] = fields[0].with_metadata({VERSION_KEY: str(version).encode()})
+    fields[0] = fields[0].with_metadata({VERSION_KEY: str(SCHEMA_VERSION).encode()})
     return pa.schema(fields)
 
 
@@ -112,10 +105,10 @@ class Table:
     Errors of the database are raised as StoreError.
     """
 
-    def __init__(self, inner: Any, name: str, columns: Sequence[ColumnSpec] | None = None) -> None:
+    def __init__(self, inner: Any, name: str) -> None:
         self._handle: Any = inner  # None: closed
         self.name = name
-        self.columns = tuple(columns or COLUMNS[name])
+        self.columns = COLUMNS[name]
 
     async def check_readable(self) -> None:
         """Raise StoreError if the table's metadata is damaged.
@@ -124,27 +117,14 @@ class Table:
         """
         schema = await self._run(self._inner.schema())
         types = {field.name: field.type for field in schema}
-        is_current = await self.read_schema_version() >= SCHEMA_VERSION  # older schemas still lack columns
         for column in self.columns:
-            column_type = types.get(column.name, None if is_current else _TYPES[column.type])
-            if column_type != _TYPES[column.type]:
+            if (column_type := types.get(column.name)) != _TYPES[column.type]:
                 raise StoreError(f"table {self.name}: column {column.name} has the unsupported type {column_type}")
         await self._run(self._inner.query().limit(1).to_arrow())
 
     async def read_schema_version(self) -> int:
         schema = await self._run(self._inner.schema())
         return int((schema.field(0).metadata or {}).get(VERSION_KEY, b"0"))
-
-    async def read_column_names(self) -> tuple[str, ...]:
-        return tuple((await self._run(self._inner.schema())).names)
-
-    async def add_columns(self, columns: Sequence[ColumnSpec]) -> None:
-        """Add nullable columns in place; they are NULL in existing rows."""
-        await self._run(self._inner.add_columns(pa.schema([pa.field(one.name, _TYPES[one.type]) for one in columns])))
-
-    async def set_schema_version(self, version: int) -> None:
-        metadata = {VERSION_KEY.decode(): str(version)}
-        await self._run(self._inner.update_field_metadata({"path": self.columns[0].name, "metadata": metadata}))
 
     async def add(self, rows: Sequence[Row]) -> None:
         """Append rows with new ids in one commit."""
@@ -231,14 +211,6 @@ class Table:
     async def count_unmerged(self) -> int:
         """Return the approximate number of writes that no compaction has merged yet."""
         return max(0, int((await self._run(self._inner.stats()))["fragment_stats"]["num_fragments"]) - 1)
-
-    async def drop_indexes(self) -> None:
-        """Drop the indexes that earlier versions of hunchd created.
-
-        Each compaction would extend them, although no query uses them.
-        """
-        for index in await self._run(self._inner.list_indices()):
-            await self._run(self._inner.drop_index(index.name))
 
     async def optimise(self, *, keep: timedelta, exclusive: bool = False) -> None:
         """Merge small files and drop versions older than `keep`.

@@ -16,10 +16,9 @@ from hunchd.store.database import rescue, sql_conditions
 from hunchd.store.database.counters import StoreCounters
 from hunchd.store.database.file_sync import FolderSyncer
 from hunchd.store.database.lance import Database, Table
-from hunchd.store.database.migrations import migrate_table
 from hunchd.store.database.mirror import TableMirror
 from hunchd.store.database.repair import RepairReport, discard_newest_version, find_damaged_new_files
-from hunchd.store.database.tables import MEMORIES, SIGNALS, Row
+from hunchd.store.database.tables import MEMORIES, SCHEMA_VERSION, SIGNALS, Row
 from hunchd.store.database.word_index_lifecycle import WordIndexMaintainer
 from hunchd.store.files import FileOperations
 
@@ -54,7 +53,7 @@ class MirroredTables:
 
     @classmethod
     async def open(cls, folder: Path, session: Any, files: FileOperations) -> MirroredTables:
-        """Open the tables and migrate their schema.
+        """Open the tables.
 
         A table whose schema is newer than that of this version of hunchd is read-only.
         """
@@ -63,7 +62,7 @@ class MirroredTables:
         tables = {name: await _open_or_repair(folder, database, name, repairs) for name in (MEMORIES, SIGNALS)}
         self = cls(folder, session, database, tables, files)
         self.repairs = repairs
-        self.writable = all([await migrate_table(table) for table in tables.values()])
+        self.writable = all([await table.read_schema_version() <= SCHEMA_VERSION for table in tables.values()])
         return self
 
     def close(self) -> None:
@@ -145,7 +144,6 @@ class MirroredTables:
         try:
             with unmap_large_buffers():
                 for table in self:
-                    await table.drop_indexes()
                     await table.optimise(keep=keep)
             await self.update_mirror()
         except StoreError:
@@ -169,7 +167,6 @@ class MirroredTables:
             for table in self:
                 if without:
                     await table.delete(sql_conditions.match_ids(without))
-                await table.drop_indexes()
                 await table.rewrite()
                 await table.optimise(keep=keep)
         await self.update_mirror()
@@ -216,7 +213,7 @@ class MirroredTables:
     async def repair_tables(self) -> None:
         """Make all tables readable again.
 
-        Unreadable tables are rebuilt; the indexes of the others are dropped.
+        Unreadable tables are rebuilt.
         """
         self.counters.repair_count += 1
         for name, table in list(self._tables.items()):
@@ -226,8 +223,6 @@ class MirroredTables:
                     pass
             except StoreError:
                 await self.rebuild_table(name)
-                continue
-            await table.drop_indexes()
         await self.reload_mirror()
         await self.sync_tables()
 

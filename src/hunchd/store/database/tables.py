@@ -27,7 +27,7 @@ Row = dict[str, Any]
 StoredSignal = dict[str, Any]  # id, kind, project (its id), at (ISO 8601, aware), data, absorbed
 ColumnType = Literal["text", "texts", "integer", "number", "flag", "bytes", "vector"]
 
-# Increase it with every change of the columns, and add a migration for older tables in `migrations`.
+# Increase it with every change of the columns; tables with a later version are only read.
 SCHEMA_VERSION: Final = 1
 DIMENSIONS: Final = 384  # length of the vectors
 DIGEST_BYTES: Final = 16
