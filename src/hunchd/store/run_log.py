@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar
 
 from msgspec import DecodeError
 from msgspec.json import Decoder
@@ -27,9 +27,10 @@ from hunchd.store.spill_file import SpillFile
 logger = logging.getLogger(__name__)
 
 Line = dict[str, Any]
-ChangeT = TypeVar("ChangeT")
+LineT = TypeVar("LineT")
 FILE_SUFFIX: Final = ".jsonl"
 _CHANGE_PREFIX: Final = b'{"type":"change",'  # prefix of the line of a change
+_LINE_DECODER: Final = Decoder(Line)
 _READ_BACK_BYTES: Final = 64 * 1024  # bytes at a time
 
 
@@ -97,75 +98,62 @@ class RunLog:
         """
         return SpillFile(self._folder)
 
-    def read_lines(self, run: str, *, changes: bool = True) -> Iterator[Line]:
+    def read_lines(self, run: str) -> Iterator[Line]:
         """Yield the lines of a run in the order in which they were written.
 
-        With `changes=False`, the lines that record changes, which are almost all lines, are skipped. Raises NotFound
-        if there is no such run.
+        Raises NotFound if there is no such run.
         """
-        path = self._path(run)
-        try:
-            with path.open("rb") as file:
-                for raw in file:
-                    if not changes and raw.startswith(_CHANGE_PREFIX):
-                        continue
-                    if raw.endswith(b"\n") and (line := _parse_line(raw, path)) is not None:
-                        yield line
-        except FileNotFoundError:
-            raise _unknown_run(run) from None
+        with self._open(run) as file:
+            for raw in file:
+                if raw.endswith(b"\n") and (line := _parse_line(raw, file.name)) is not None:
+                    yield line
+
+    def decode_lines(self, run: str, decoder: Decoder[LineT]) -> Iterator[LineT]:
+        """Yield the lines of a run, and skip those that do not decode."""
+        with self._open(run) as file:
+            for raw in file:
+                if raw.endswith(b"\n") and (line := _decode_line(raw, decoder, file.name)) is not None:
+                    yield line
 
     def read_changes(
-        self, run: str, form: type[ChangeT], numbers: Collection[int] | None = None
-    ) -> Iterator[tuple[int, ChangeT]]:
+        self, run: str, form: type[LineT], numbers: Collection[int] | None = None
+    ) -> Iterator[tuple[int, LineT]]:
         """Yield changes with their numbers; skip others unparsed, as a log may have 100,000."""
-        decoder, path = Decoder(form), self._path(run)
+        decoder = Decoder(form)
         end = None if numbers is None else max(numbers, default=-1) + 1
-        try:
-            with path.open("rb") as file:
-                changes = (raw for raw in file if raw.startswith(_CHANGE_PREFIX) and raw.endswith(b"\n"))
-                for number, raw in enumerate(islice(changes, end)):
-                    if numbers is None or number in numbers:
-                        try:
-                            yield number, decoder.decode(raw)
-                        except DecodeError:
-                            logger.warning("skipping a damaged line of %s", path)
-        except FileNotFoundError:
-            raise _unknown_run(run) from None
+        with self._open(run) as file:
+            for number, raw in enumerate(islice(_select_changes(file), end)):
+                if numbers is not None and number not in numbers:
+                    continue
+                if (line := _decode_line(raw, decoder, file.name)) is not None:
+                    yield number, line
 
     def read_last_line(self, run: str) -> Line | None:
         """Return the last complete line of a run, or None if there is none.
 
         Only the end of the file is read. Raises NotFound if there is no such run.
         """
-        path = self._path(run)
-        try:
-            with path.open("rb") as file:
-                end, size = file.seek(0, os.SEEK_END), _READ_BACK_BYTES
-                while True:
-                    begin = file.seek(max(0, end - size))
-                    parts = file.read(end - begin).split(b"\n")  # bytes after the last line break are torn
-                    if begin == 0 or len(parts) > 2:
-                        return _parse_line(parts[-2], path) if len(parts) > 1 else None
-                    size *= 8
-        except FileNotFoundError:
-            raise _unknown_run(run) from None
+        with self._open(run) as file:
+            end, size = file.seek(0, os.SEEK_END), _READ_BACK_BYTES
+            while True:
+                begin = file.seek(max(0, end - size))
+                parts = file.read(end - begin).split(b"\n")  # bytes after the last line break are torn
+                if begin == 0 or len(parts) > 2:
+                    return _parse_line(parts[-2], file.name) if len(parts) > 1 else None
+                size *= 8
 
     def read_backwards(self, run: str) -> Iterator[Line]:
         """Yield the lines of a run backwards, in bounded memory."""
-        path = self._path(run)
-        try:
-            with path.open("rb") as file:
-                places, at = [], 0
-                for raw in file:
-                    if raw.endswith(b"\n"):
-                        places.append(at)
-                    at += len(raw)
-                for place in reversed(places):
-                    file.seek(place)
-                    if (line := _parse_line(file.readline(), path)) is not None:
-                        yield line
-        except FileNotFoundError:
-            raise _unknown_run(run) from None
+        with self._open(run) as file:
+            places, at = [], 0
+            for raw in file:
+                if raw.endswith(b"\n"):
+                    places.append(at)
+                at += len(raw)
+            for place in reversed(places):
+                file.seek(place)
+                if (line := _parse_line(file.readline(), file.name)) is not None:
+                    yield line
 
     def find_changes(self, identifier: str, limit: int) -> list[tuple[str, int, Line]]:
         """Return up to `limit` changes to a memory, newest first.
@@ -175,13 +163,10 @@ class RunLog:
         matches: list[tuple[str, int, Line]] = []
         needle = json.dumps(identifier).encode()
         for run in self.list_runs():
-            with suppress(NotFound), self._path(run).open("rb") as file:
-                changes = (raw for raw in file if raw.startswith(_CHANGE_PREFIX) and raw.endswith(b"\n"))
-                lines = [
-                    (number, _parse_line(raw, self._path(run))) for number, raw in enumerate(changes) if needle in raw
-                ]
-                own_changes = [(number, line) for number, line in lines if line and _changes_memory(line, identifier)]
-                matches += [(run, number, line) for number, line in reversed(own_changes)]
+            with suppress(NotFound), self._open(run) as file:
+                numbered = [(number, raw) for number, raw in enumerate(_select_changes(file)) if needle in raw]
+                lines = [(number, _parse_line(raw, file.name)) for number, raw in reversed(numbered)]
+                matches += [(run, number, line) for number, line in lines if line and _changes_memory(line, identifier)]
             if len(matches) >= limit:
                 break
         return matches[:limit]
@@ -203,6 +188,12 @@ class RunLog:
                     after = (new_line for line in self.read_lines(run) if (new_line := change(line)) is not None)
                     replace_file(self._files, self._path(run), map(_encode_line, after))
 
+    def _open(self, run: str) -> BinaryIO:
+        try:
+            return self._path(run).open("rb")
+        except FileNotFoundError:
+            raise _unknown_run(run) from None
+
     def _path(self, run: str) -> Path:
         if not run.isalnum() or len(run) > 60:
             raise _unknown_run(run[:60])
@@ -217,12 +208,20 @@ def _changes_memory(line: Line, identifier: str) -> bool:
     return any(edit["id"] == identifier for edit in line.get("edits", ()))  # others only refer to it
 
 
-def _parse_line(raw: bytes, path: Path) -> Line | None:
+def _select_changes(file: Iterable[bytes]) -> Iterator[bytes]:
+    return (raw for raw in file if raw.startswith(_CHANGE_PREFIX) and raw.endswith(b"\n"))
+
+
+def _parse_line(raw: bytes, path: str) -> Line | None:
     """Parse a line; return None if it is damaged."""
+    line = _decode_line(raw, _LINE_DECODER, path)
+    return line if line is not None and "type" in line else None
+
+
+def _decode_line(raw: bytes, decoder: Decoder[LineT], path: str) -> LineT | None:
     try:
-        line = json.loads(raw)
-        return line if isinstance(line, dict) and "type" in line else None
-    except ValueError:
+        return decoder.decode(raw)
+    except DecodeError:
         logger.warning("skipping a damaged line of %s", path)
         return None
 

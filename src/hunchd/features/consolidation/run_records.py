@@ -10,12 +10,13 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, get_args
+from typing import Any, Final
 
-from msgspec import UNSET, Struct, convert
+from msgspec import UNSET, Struct
+from msgspec.json import Decoder
 from msgspec.structs import asdict
 
-from hunchd.consolidation.plan import ChangeEntry, ConsolidationStep
+from hunchd.consolidation.plan import ConsolidationStep
 from hunchd.consolidation.regression_gate import Probe
 from hunchd.consolidation.usage_feedback import UsageTally
 from hunchd.domain.json_values import JsonObject
@@ -26,11 +27,11 @@ from hunchd.store.run_log import RunLog
 _TEXT_PATTERN = re.compile(r'"([^"\\]{1,200})"')  # short strings in a JSON line, including ids
 
 
-class _Line(Struct, frozen=True, kw_only=True, tag_field="type"):
+class RunLine(Struct, frozen=True, kw_only=True, tag_field="type"):
     """Line in the log of a run, stored as JSON."""
 
 
-class BegunLine(_Line, frozen=True, kw_only=True, tag="begun"):
+class BegunLine(RunLine, frozen=True, kw_only=True, tag="begun"):
     run: str = ""
     at: TimeText
     trigger: str
@@ -38,12 +39,12 @@ class BegunLine(_Line, frozen=True, kw_only=True, tag="begun"):
     owners: tuple[str | None, ...]
 
 
-class ProbesLine(_Line, frozen=True, kw_only=True, tag="probes"):
+class ProbesLine(RunLine, frozen=True, kw_only=True, tag="probes"):
     owner: str | None
     probes: list[Probe]
 
 
-class TalliesLine(_Line, frozen=True, kw_only=True, tag="tallies"):
+class TalliesLine(RunLine, frozen=True, kw_only=True, tag="tallies"):
     """Line with the usage that the run adds to memories, keyed by memory id.
 
     The line is written so that a run interrupted by a crash does not count the usage twice.
@@ -52,7 +53,7 @@ class TalliesLine(_Line, frozen=True, kw_only=True, tag="tallies"):
     tallies: dict[str, UsageTally]
 
 
-class _ChangeSummary(_Line, frozen=True, kw_only=True, tag="change"):
+class _ChangeSummary(RunLine, frozen=True, kw_only=True, tag="change"):
     """What is counted of a change."""
 
     step: str
@@ -60,7 +61,7 @@ class _ChangeSummary(_Line, frozen=True, kw_only=True, tag="change"):
     project: str | None
 
 
-class DidLine(_Line, frozen=True, kw_only=True, tag="did"):
+class DidLine(RunLine, frozen=True, kw_only=True, tag="did"):
     """Line that counts work not listed change by change, such as erasures.
 
     `counts` is the name of the counter that `number` is added to.
@@ -70,12 +71,12 @@ class DidLine(_Line, frozen=True, kw_only=True, tag="did"):
     number: int
 
 
-class StepLine(_Line, frozen=True, kw_only=True, tag="step"):
+class StepLine(RunLine, frozen=True, kw_only=True, tag="step"):
     owner: str | None
     step: str
 
 
-class LostLine(_Line, frozen=True, kw_only=True, tag="lost"):
+class LostLine(RunLine, frozen=True, kw_only=True, tag="lost"):
     """Line with a verdict of the gate that requires changes to be undone.
 
     The line is written before the changes are undone, so that a run interrupted by a crash finishes the undo.
@@ -85,7 +86,7 @@ class LostLine(_Line, frozen=True, kw_only=True, tag="lost"):
     gate: GateFigures
 
 
-class VerdictLine(_Line, frozen=True, kw_only=True, tag="verdict"):
+class VerdictLine(RunLine, frozen=True, kw_only=True, tag="verdict"):
     owner: str | None
     rolled_back: bool
     gate: GateFigures
@@ -95,43 +96,43 @@ class VerdictLine(_Line, frozen=True, kw_only=True, tag="verdict"):
         return self.rolled_back or step in (self.gate.undone_steps or ())
 
 
-class ResumedLine(_Line, frozen=True, kw_only=True, tag="resumed"):
+class ResumedLine(RunLine, frozen=True, kw_only=True, tag="resumed"):
     at: TimeText
 
 
-class NoRoomLine(_Line, frozen=True, kw_only=True, tag="no room"):
+class NoRoomLine(RunLine, frozen=True, kw_only=True, tag="no room"):
     at: TimeText
 
 
-class UndoingLine(_Line, frozen=True, kw_only=True, tag="undoing"):
+class UndoingLine(RunLine, frozen=True, kw_only=True, tag="undoing"):
     at: TimeText
     change: int | None
     changes: frozenset[int] = frozenset()  # if there are several, `change` is one of them
 
 
-class LeftHalfDoneLine(_Line, frozen=True, kw_only=True, tag="left half done"):
+class LeftHalfDoneLine(RunLine, frozen=True, kw_only=True, tag="left half done"):
     at: TimeText
     change: int | None
 
 
-class EndedLine(_Line, frozen=True, kw_only=True, tag="ended"):
+class EndedLine(RunLine, frozen=True, kw_only=True, tag="ended"):
     status: RunStatus
     at: TimeText
     counts: dict[str, int]
-    store: StoreFigures | None = None  # unknown for runs of earlier versions
+    store: StoreFigures | None = None  # None if the store did not report it
 
 
-class UndoneLine(_Line, frozen=True, kw_only=True, tag="undone"):
+class UndoneLine(RunLine, frozen=True, kw_only=True, tag="undone"):
     at: TimeText
     change: int | None
     left: int = 0
 
 
-RunLine = (
-    BegunLine
+_DECODER: Final = Decoder[Any](
+    _ChangeSummary
+    | BegunLine
     | ProbesLine
     | TalliesLine
-    | ChangeEntry
     | DidLine
     | StepLine
     | LostLine
@@ -143,14 +144,8 @@ RunLine = (
     | EndedLine
     | UndoneLine
 )
-_TYPES: Final = frozenset(line.__struct_config__.tag for line in get_args(RunLine))
 # Lines after which a run is over.
 END_TYPES: Final = frozenset(line.__struct_config__.tag for line in (EndedLine, UndoneLine, LeftHalfDoneLine))
-
-
-def parse_run_line(line: JsonObject) -> RunLine | None:
-    """Parse a line of a run log; return None if its type is unknown."""
-    return convert(line, RunLine) if line["type"] in _TYPES else None
 
 
 @dataclass(slots=True)
@@ -218,12 +213,12 @@ class RunRecord:
 def load_run_record(log: RunLog, run: str) -> RunRecord:
     """Load a run from its log; raises NotFound."""
     record = RunRecord(run, datetime.fromtimestamp(0, UTC), "", (), ())
-    for _, summary in log.read_changes(run, _ChangeSummary):
-        record.changes += 1
-        record.counts[summary.counts] += 1
-        record.counts_by_step[summary.project, summary.step, summary.counts] += 1
-    for raw in log.read_lines(run, changes=False):
-        match parse_run_line(raw):
+    for entry in log.decode_lines(run, _DECODER):
+        match entry:
+            case _ChangeSummary() as line:
+                record.changes += 1
+                record.counts[line.counts] += 1
+                record.counts_by_step[line.project, line.step, line.counts] += 1
             case BegunLine() as line:
                 record.began = datetime.fromisoformat(line.at)
                 record.trigger, record.steps, record.owner_ids = line.trigger, line.steps, line.owners
