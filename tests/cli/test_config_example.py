@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from pathlib import Path
 
-from hunchd.config.description import describe_settings
-from hunchd.config.example import render_example
+from hunchd.config.description import describe_settings, render_example
 from hunchd.config.loading import load_settings
 from hunchd.config.settings import Settings
 

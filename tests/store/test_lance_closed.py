@@ -16,7 +16,7 @@ from hunchd.domain.errors import StoreClosed
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.collection_registry import DELETED_FOLDER
 from hunchd.store.database.lance import create_session
-from hunchd.store.database.rw_lock import ReadWriteLock
+from hunchd.store.database.store_lock import ReadWriteLock
 from hunchd.store.database.tables import build_row
 from hunchd.store.memory_codec import memory_to_plain
 from tests.store.examples import memory
@@ -178,7 +178,7 @@ async def test_idle_upkeep_prunes_to_one_version(tmp_path: Path, monkeypatch: py
 
 
 async def test_upkeep_keeps_versions_only_while_queried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hunchd.store.database.compaction.MAX_COMMITS", 3)
+    monkeypatch.setattr("hunchd.store.database.counters.MAX_COMMITS", 3)
     service = StoreService(tmp_path, create_session(), None)
     for asked, kept in ((False, False), (True, True)):
         for number in range(1, 6):

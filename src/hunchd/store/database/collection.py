@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from hunchd.domain.errors import StoreError
 from hunchd.store.database import rescue, snapshots, sql_conditions
-from hunchd.store.database.compaction import is_compaction_due
-from hunchd.store.database.counters import WriteResult
+from hunchd.store.database.counters import WriteResult, is_compaction_due
 from hunchd.store.database.folders import ERASURE_MARKER, is_erasure_pending, measure_folder
 from hunchd.store.database.mirrored_tables import MirroredTables
 from hunchd.store.database.quarantine import Quarantine, load_ids
