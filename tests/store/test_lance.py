@@ -188,3 +188,14 @@ async def test_row_added_after_delete_survives_purge(tmp_path: Path) -> None:
 
 def files_with(folder: Path, secret: bytes) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and secret in path.read_bytes()]
+
+
+async def test_sample_takes_every_nth_row(tmp_path: Path) -> None:
+    collection = await Collection.open(tmp_path, create_session())
+    await collection.put([row_of(memory(n, f"note {n}")) for n in range(10)])
+
+    step, rows = await collection.sample_rows(4)
+
+    assert (step, len(rows)) == (3, 4)
+    assert (await collection.sample_rows(100))[0] == 1
+    await collection.close()

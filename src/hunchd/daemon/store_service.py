@@ -266,16 +266,10 @@ class StoreService:
 
     async def _count_tokens(self) -> int:
         """Estimate the tokens of all active memories from a sample."""
-        count = token_count = 0
-        for project in self.collections.projects:
-            collection = await self.collections.get_collection(project)
-            step = 1 + (await collection.load_state(self.model_name))["rows"] // TOKEN_SAMPLE_SIZE
-            async for row in collection.iterate_rows():
-                count += 1
-                if count % step == 0 and (memory := get_memory(row)).status is Status.ACTIVE:
-                    level = str(memory.source.get(SHOWN_AS))
-                    token_count += step * count_tokens(getattr(memory.levels, level, "") or memory.content)
-        return token_count
+        samples = await self.collections.map_collections(lambda one: one.sample_rows(TOKEN_SAMPLE_SIZE))
+        return await asyncio.to_thread(
+            lambda: sum(step * sum(map(_count_shown_tokens, rows)) for step, rows in samples.values())
+        )
 
     async def _optimise(self) -> None:
         await self.collections.map_collections(lambda collection: collection.optimise(force=True))
@@ -324,6 +318,13 @@ class StoreService:
                 f"contradictions between freely worded statements cannot be found: {self.pair_reader.failure}"
             )
         return problems
+
+
+def _count_shown_tokens(row: Row) -> int:
+    """Return the tokens of a memory at the level at which it is shown; 0 unless it is active."""
+    memory = get_memory(row)
+    level = getattr(memory.levels, str(memory.source.get(SHOWN_AS)), "")
+    return count_tokens(level or memory.content) if memory.status is Status.ACTIVE else 0
 
 
 async def _collect_batches(rows: AsyncIterator[Row], size: int = SIGNAL_BATCH_SIZE) -> AsyncIterator[list[Row]]:

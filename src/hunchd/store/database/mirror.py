@@ -280,7 +280,7 @@ class TableMirror:
 
     def mask_embedded(self, model: str) -> Mask:
         """Return a mask of the rows whose vector was computed by `model`."""
-        return self._mask_alive() & self._mask_values("model", [model])
+        return self.mask_living() & self._mask_values("model", [model])
 
     def mask_comparable(self, passing: Mask, model: str) -> Mask:
         """Return a mask of those `passing` rows that have a vector computed by `model`.
@@ -298,7 +298,7 @@ class TableMirror:
 
         Deleted rows are not included.
         """
-        return self._mask_alive() & ~self.mask_embedded(model)
+        return self.mask_living() & ~self.mask_embedded(model)
 
     async def mask_passing(self, filters: Filters) -> Mask:
         """Return a read-only mask of the rows that pass `filters`.
@@ -316,7 +316,7 @@ class TableMirror:
         return self._passing_cache[2]
 
     def _compute_passing(self, filters: Filters) -> Mask:
-        passing = self._mask_alive().copy()
+        passing = self.mask_living().copy()
         conditions: tuple[tuple[str, list[str | None]], ...] = (
             ("project", [filters.project]),
             ("kind", [kind.value for kind in filters.kinds]),
@@ -355,10 +355,6 @@ class TableMirror:
         row_keys: RowKeys = self._columns["digest"][: self._count].view("<u8")[:: DIGEST_BYTES // 8]
         return row_keys
 
-    def mask_living(self) -> Mask:
-        """Return a mask of the rows that are not deleted."""
-        return self._mask_alive()
-
     def find_nearest(self, vector: bytes, among: Mask, k: int) -> tuple[Slots, npt.NDArray[np.float32]]:
         """Return the `k` slots in `among` nearest to `vector`, with cosine similarities."""
         return self._nearness.find_nearest(vector, among, k)
@@ -391,7 +387,8 @@ class TableMirror:
     def _is_alive(self, slot: int) -> bool:
         return bool(self._columns["alive"][slot])
 
-    def _mask_alive(self) -> Mask:
+    def mask_living(self) -> Mask:
+        """Return a mask of the rows that are not deleted."""
         mask: Mask = self._columns["alive"][: self._count]
         return mask
 

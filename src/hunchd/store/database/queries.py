@@ -97,6 +97,14 @@ class CollectionQueries:
         return page_rows[:limit], total
 
     @under_read_lock
+    async def sample_rows(self, limit: int) -> tuple[int, list[Row]]:
+        """Return a number `step`, and every `step`-th row: at most `limit` rows."""
+        mirror = self._mirror()
+        slots = np.flatnonzero(mirror.mask_living())
+        step = max(1, -(-len(slots) // limit))
+        return step, list((await self._load_rows(mirror, slots[::step])).values())
+
+    @under_read_lock
     async def load_unembedded(self, model: str, limit: int) -> list[Row]:
         """Return the newest rows that `model` has not embedded yet.
 
