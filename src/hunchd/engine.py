@@ -156,7 +156,7 @@ class Engine:
         )
 
     def _create_features(self, parts: Dependencies, features: Features) -> None:
-        """Create the features, in the order in which they are notified of changes.
+        """Create the features in the order of their notification.
 
         Patterns and fixes compare a change with what their project still knows, so they must be notified before the
         projects.
@@ -495,12 +495,12 @@ class Engine:
         return self._maintenance.add_recent_usage(await self._memories.get(identifier, self._projects.ids))
 
     async def get_memory_history(self, identifier: str) -> list[Memory]:
-        """Return the versions of a memory, and what it replaced."""
+        """Return the versions of a memory, and the memories that it replaced."""
         versions = await self._memories.list_history(identifier, self._projects.ids)
         return versions + await self._memories.list_replaced(versions)
 
     async def get_memory_usage(self, identifier: str) -> MemoryUsageAnswer:
-        """Return how often a memory was used, and what consolidation did with it."""
+        """Return the usage of a memory, and the changes made by consolidation."""
         return await self._maintenance.get_memory_usage(await self._memories.get(identifier, self._projects.ids))
 
     async def forget(self, identifiers: Sequence[str]) -> list[ForgottenAnswer]:

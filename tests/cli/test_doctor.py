@@ -206,15 +206,6 @@ def test_doctor_reports_invalid_settings(capsys: Output) -> None:
     assert "[serving] has no setting 'prot'. Did you mean 'port'?" in found["finding"]
 
 
-def test_doctor_names_retired_settings(capsys: Output) -> None:
-    ensure_private_folder(resolve_app_paths().config)
-    resolve_app_paths().config_file.write_text("[store]\nbatch = 8\n")
-
-    [found] = run_doctor(capsys)["settings"]
-
-    assert (found["verdict"], "[store] batch" in found["finding"]) == ("note", True)
-
-
 def test_doctor_rejects_old_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = tmp_path / "git"
     old.write_text("#!/bin/sh\necho git version 2.17.1\n")

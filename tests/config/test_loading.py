@@ -27,7 +27,10 @@ def test_load_file_overrides_named_settings(tmp_path: Path) -> None:
     ("table", "message"),
     [
         ({"servng": {}}, "me.toml: there is no section 'servng'. Did you mean 'serving'?"),
-        ({"serving": {"prot": 1}}, "me.toml: [serving] has no setting 'prot'. Did you mean 'port'? It has: host, port"),
+        (
+            {"serving": {"prot": 1}},
+            "me.toml: [serving] has no setting 'prot'. Did you mean 'port'? Allowed: host, port",
+        ),
         ({"serving": 3}, "'serving' is a section"),
         ({"serving": {"port": "80"}}, "me.toml: [serving] port must be a whole number, not '80'"),
         ({"serving": {"port": True}}, "must be a whole number"),

@@ -1,4 +1,4 @@
-"""Baselines, each of which ranks all files by one signal, such as recency.
+"""Baselines that rank all files by a single signal, such as recency.
 
 They are computed from the predictor's state.
 """

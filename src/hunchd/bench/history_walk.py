@@ -27,7 +27,7 @@ class ReplayWindows:
 
     @classmethod
     def create(cls, total: int, test_units: int, development_units: int) -> ReplayWindows:
-        """Return windows in which the last `test_units` units are the test window.
+        """Split a history into windows; the last `test_units` units are the test window.
 
         In a short history, the test window contains at most 45 % of the units.
         """

@@ -137,7 +137,7 @@ def build_searches(store: SearchStore, project: str, episodes: Sequence[Memory])
 
 
 def time_before(question: RecallQuery) -> datetime:
-    """Return the time one second before the commit from which the query was derived."""
+    """Return the time one second before the commit that the query was derived from."""
     return question.episode.at - timedelta(seconds=1)
 
 

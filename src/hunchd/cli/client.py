@@ -143,7 +143,7 @@ def check_protocol(daemon: Rendezvous) -> None:
 
 
 def get_address(daemon: Rendezvous) -> http.Address:
-    """Return the address at which the daemon receives requests."""
+    """Return the address where the daemon receives requests."""
     url = urlsplit(daemon.url)
     return http.Address(daemon.socket, url.hostname or "127.0.0.1", url.port or 80)
 

@@ -59,7 +59,7 @@ class Argument(NamedTuple):
 
 
 class OneOf(NamedTuple):
-    """Arguments of which the user may give only one.
+    """Mutually exclusive arguments.
 
     If `required` is True, the user must give one of them.
     """

@@ -143,7 +143,7 @@ def _select_changes(changes: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any
 
 
 def summarize_run(run: Mapping[str, Any]) -> str:
-    """Summarize in one line what a run did or would do.
+    """Summarize the changes of a run, or of a dry run, in one line.
 
     Returns "" if the run changed nothing.
     """

@@ -61,7 +61,7 @@ def predict(arguments: Namespace) -> int:
     After the files, it prints the most likely commands.
     """
     if not arguments.file and not arguments.query:
-        raise WrongUsage("name the FILE you open, or describe with --query what you are looking for.")
+        raise WrongUsage("FILE is missing; name one, or use --query to describe what you are looking for.")
     path = resolve_text_file(arguments.file) if arguments.file else None
     client = connect(start=not arguments.no_start)
     root = find_project_root(path or str(Path.cwd()), client)
@@ -90,7 +90,7 @@ def predict(arguments: Namespace) -> int:
     for reason in prediction.get("degraded", ()):
         print_note(strip_controls(reason))
     if not files and not prediction.get("degraded"):
-        print_note(f"no hunch about what comes after {arguments.file or arguments.query}.")
+        print_note(f"no prediction for {arguments.file or arguments.query} yet.")
     return 0
 
 

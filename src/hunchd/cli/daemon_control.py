@@ -215,7 +215,10 @@ def _start_lock(paths: AppPaths, deadline: float) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise NoDaemon("another command has been starting the daemon for too long.") from None
+                    raise NoDaemon(
+                        "another command is still starting the daemon.",
+                        hint="Try again; if this persists, run `hunch doctor`.",
+                    ) from None
                 time.sleep(_POLL_INTERVAL_SECONDS)
         yield
     finally:

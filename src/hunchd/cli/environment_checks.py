@@ -164,13 +164,13 @@ def check_spool(paths: AppPaths) -> Iterator[Check]:
     invalid = _list_entries(paths.spool / "aside")
     if invalid:
         finding = f"{len(invalid)} invalid messages from hooks are in {paths.spool / 'aside'}"
-        yield Check("letters", "note", finding, "Inspect them, then delete them.")
+        yield Check("spool", "note", finding, "Inspect them, then delete them.")
     pending_bytes = sum(
         file.stat().st_size for file in (paths.spool / "lines", *_list_entries(paths.spool / "new")) if file.exists()
     )
     if pending_bytes > _MAX_SPOOL_BYTES:
         yield Check(
-            "letters",
+            "spool",
             "note",
             f"{pending_bytes / 1e6:.1f} MB of messages from hooks and shells are waiting for the daemon",
             "hunch start",

@@ -36,7 +36,7 @@ _EXCLUDE_END: Final = b"# <<< hunch <<<\n"
 
 
 class HooksFolder(NamedTuple):
-    """Folder in which git looks for a repository's hooks.
+    """Folder where git looks for a repository's hooks.
 
     `is_in_worktree` is True if the folder is part of the working tree, `is_shared` if other repositories also use it.
     """

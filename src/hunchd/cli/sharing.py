@@ -156,7 +156,7 @@ def get_git_user(root: Path) -> str:
 
 
 def _choose_path(entry: dict[str, Any], existing: dict[str, SharedEntry]) -> str:
-    """Return the path of the file to which a memory is written.
+    """Return the path of the file that a memory is written to.
 
     A memory that is already shared keeps its file, even if its title has changed.
     """

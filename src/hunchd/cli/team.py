@@ -72,7 +72,7 @@ def _enter(client: Client, root: Path, arguments: Namespace, address: str, *, is
     count = len(preview["items"])
     memories = "1 memory" if count == 1 else f"{count} memories"
     print_note(f"{memories} of {root} would be sent to {strip_controls(address)} as {name}.")
-    print_note("Run `hunch team preview` to see each of them. Anyone who can read that address can read them.")
+    print_note("Run `hunch team preview` to list them. Anyone with access to that address can read them.")
     require_confirmation(
         "Share this project's memory there?", is_confirmed=arguments.yes, otherwise="nothing was sent."
     )
@@ -154,7 +154,7 @@ def _show_status(client: Client, root: Path, arguments: Namespace) -> int:
     waiting = f"{status['unsent']} {'wait on this machine' if is_read_only else 'to send'}"
     print(f"{state}; {waiting}, {status['unapplied']} received and not shown yet")
     if is_read_only:
-        print_note(f"{strip_controls(progress['failure'])}; what waits is sent as soon as they can.")
+        print_note(f"{strip_controls(progress['failure'])}; unsent records are sent once you have write access.")
     elif progress["failure"]:
         print_note(f"{strip_controls(progress['failure'])}; {_describe_next_attempt(progress)}")
     if progress["forged"]:
@@ -241,7 +241,7 @@ def _find_member(client: Client, root: Path, target: str) -> Any:
         return found[0]
     raise WrongUsage(
         f"{'no member' if not found else 'more than one member'} is named {strip_controls(target)!r}.",
-        hint="`hunch team members` lists names and keys. Either will do; quote a name that contains a space.",
+        hint="Run `hunch team members` to list the names and keys; quote a name that contains spaces.",
     )
 
 

@@ -94,11 +94,13 @@ def import_(arguments: Namespace) -> int:
             print_note(message)
     if answer.get("refused") and not any(answer.get(name) for name in _IMPORTED_COUNTS):
         raise CommandError(
-            "the file contains no export that this hunchd can read.", hint="Run `hunch export FILE` to write one."
+            "the file contains no export that this version of hunchd can read.",
+            hint="Run `hunch export FILE` to write one.",
         )
     if answer.get("complete") is False:
         raise CommandError(
-            "the export is incomplete; what arrived was imported.", hint="Import it again: nothing is stored twice."
+            "the export is incomplete; the lines before its end were imported.",
+            hint="Import it again: nothing is stored twice.",
         )
     return 0
 

@@ -1,1 +1,1 @@
-"""Settings with their defaults and reasons, and the folders in which hunchd stores its files."""
+"""Settings with their defaults and reasons, and the folders for hunchd's files."""

@@ -1,4 +1,4 @@
-"""Folders in which hunchd stores its files, and checks that they are private.
+"""Folders for hunchd's files, and checks that they are private.
 
 This is the only module that uses platformdirs.
 """

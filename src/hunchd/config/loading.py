@@ -135,7 +135,7 @@ def _reject_unknown_keys(entries: Mapping[str, Any], allowed_keys: Mapping[str, 
         if key not in allowed_keys:
             near = difflib.get_close_matches(key, allowed_keys, 1)
             suggestion = f" Did you mean '{near[0]}'?" if near else ""
-            raise ConfigError(f"{where} '{key}'.{suggestion} It has: {', '.join(allowed_keys)}.")
+            raise ConfigError(f"{where} '{key}'.{suggestion} Allowed: {', '.join(allowed_keys)}.")
 
 
 def _convert_value(hint: Any, key: str, value: Any, file: str) -> Any:

@@ -98,7 +98,7 @@ class LanguageSettings:
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """Settings for agents' sessions, and for what is kept of them (docs/sessions.md)."""
+    """Settings for agents' sessions and for the memories made from them (docs/sessions.md)."""
 
     personal: Literal["keep", "log", "mask"] = "log"  # mail and postal addresses, phone numbers: see docs/sessions.md
 

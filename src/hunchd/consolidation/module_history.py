@@ -260,7 +260,7 @@ def list_quoted_ids(memory: Memory) -> tuple[str, ...]:
 
 
 def repeats(other: Memory, memory: Memory) -> bool:
-    """Return True if `other` still repeats what `memory` says.
+    """Return True if `other` still repeats the content of `memory`.
 
     A memory that was merged into `memory` no longer counts once it has become active again.
     """

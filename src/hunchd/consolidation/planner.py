@@ -207,7 +207,7 @@ class Planner:
         return [memory.id for memory in iter_erasable(self._memories.values(), self.now)]
 
     def iter_comparison_keys(self) -> Iterator[str]:
-        """Yield keys by which a later run recognises unchanged active memories.
+        """Yield keys that let a later run recognise unchanged active memories.
 
         A key consists of the id and a digest of the fields that the search for duplicates compares.
         """

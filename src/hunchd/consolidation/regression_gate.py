@@ -93,7 +93,7 @@ class LostResult:
 
 @dataclass(slots=True)
 class GateVerdict:
-    """Verdict of the gate: how many results were compared, and which were lost."""
+    """Verdict of the gate: the number of compared results, and the lost ones."""
 
     result_count: int = 0  # results found before the run
     losses: list[LostResult] = field(default_factory=list)

@@ -77,7 +77,7 @@ class StatusReporter:
         )
 
     async def list_projects(self) -> list[tuple[Project, ProjectAnswer]]:
-        """Return each project together with the form in which the API shows it."""
+        """Return each project with its description for the API."""
         await self._refresh_store_stats()
         return [(project, self.describe_project(project)) for project in self._projects]
 

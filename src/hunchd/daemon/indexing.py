@@ -370,7 +370,7 @@ def _parse_batch(
 
 
 def _chunks(outline: FileOutline, source: bytes) -> bytes | None:
-    """Return the packed chunks of a file, which are what code search finds.
+    """Return the packed chunks of a file, for code search.
 
     Returns None if the file has no text or is generated; such files are not searched.
     """

@@ -43,7 +43,7 @@ async def iterate_in_thread(create: Callable[[], Iterator[Item]]) -> AsyncIterat
 
 
 class UrgentTasks:
-    """Set of urgent tasks, to which other work gives way."""
+    """Set of urgent tasks; other work yields to them."""
 
     def __init__(self) -> None:
         self._pending: set[object] = set()

@@ -55,7 +55,7 @@ MIN_SUBJECT_WORDS = 2  # words, in scripts with spaces; a ticket number is not a
 
 
 def is_descriptive(subject: str) -> bool:
-    """Return True if a subject describes what was done.
+    """Return True if a subject describes the change.
 
     In scripts without spaces, a single word may be a whole sentence and is accepted.
     """

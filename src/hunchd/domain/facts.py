@@ -39,7 +39,7 @@ _WITHDRAWN_FIELD: Final = "withdrawn"  # source field: the value was withdrawn w
 
 
 class ClaimOutcome(StrEnum):
-    """Ways in which a claim can be resolved."""
+    """Possible resolutions of a claim."""
 
     NEW = "new"
     SAME = "same"  # already valid
@@ -78,7 +78,7 @@ class ClaimResolution:
 
 
 def slot_id(*, project: str | None, scope: Scope, category: str | None, key: str, branch: str | None = None) -> str:
-    """Return the id under which the value of a slot is stored."""
+    """Return the id of the stored value of a slot."""
     place = "\x1f".join((project or "", "fact", str(scope), category or "", normalize_key(key), branch or ""))
     return "m" + blake2b(place.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
@@ -133,7 +133,7 @@ def reverse_choice(claim: Memory) -> Memory | None:
 
 
 def get_valid_from(memory: Memory) -> datetime:
-    """Return the time at which a memory began to be valid.
+    """Return the time when a memory became valid.
 
     If that is not recorded, it is the time of the event that the memory describes.
     """
@@ -279,7 +279,7 @@ def move_fact(memory: Memory, replacement: Memory, head: Memory | None, now: dat
 
 
 def find_origin_id(head: Memory) -> str | None:
-    """Return the id under which `head` was stored before it was last moved, or None."""
+    """Return the id that `head` had before it was last moved, or None."""
     return next((link["ref"] for link in reversed(head.links) if link.get("type") == _MOVED_FROM_LINK), None)
 
 
@@ -515,7 +515,7 @@ def _resolve_succeeded(verdict: ClaimOutcome, claim: Memory, head: Memory, now: 
 
 
 def _build_rejected_id(claim: Memory) -> str:
-    """Return the id under which a rejected claim is stored.
+    """Return the id for storing a rejected claim.
 
     The id is the same each time the same source repeats the claim.
     """

@@ -13,7 +13,7 @@ _BLANK_LINES_PATTERN = re.compile(r"\n(?:[^\S\n]*\n)+")
 
 
 def shorten_runs(text: str) -> str:
-    """Shorten the parts of `text` on which a regular expression backtracks quadratically.
+    """Shorten the parts of `text` that make regular expressions slow.
 
     Consecutive blank lines become one, and wide gaps become two spaces. If a run of characters is longer than any
     path, only its two ends are kept.

@@ -1,4 +1,4 @@
-"""Commits that added instances of patterns, and what else these commits changed.
+"""Commits that added instances of patterns, and their other changes.
 
 An instance is a function, method or class that follows a pattern. A companion is something that usually changes when
 an instance is added.
@@ -105,7 +105,7 @@ def find_companions(
     units: Sequence[tuple[Unit, Sequence[str]]],
     exists: Callable[[str], bool] = lambda path: True,
 ) -> tuple[Companion, ...]:
-    """Return what usually changes together with new instances, most confident first.
+    """Return the usual companions of new instances, most confident first.
 
     `units` are the units of work that added instances, each with the files that contain these instances. A file, or
     the folder of a kind of file, is returned only if `exists` returns True for it.
@@ -127,7 +127,7 @@ _KIND_ORDER: Final = ("file", "test", "source", "kind")
 
 
 def _iter_touched(unit: Unit, own_paths: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Yield what a unit of work changed besides its instances.
+    """Yield the other changes of a unit of work, besides its instances.
 
     Each item is (kind of companion, target). `own_paths` are the files that contain the instances. Any other file
     is yielded as the test or source file of an instance, or else by the kind of its path. A file that existed

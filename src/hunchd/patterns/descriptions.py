@@ -23,7 +23,7 @@ MIN_PLACE_SHARE: Final = 0.6
 
 
 def make_title(group: ShapeGroup) -> str:
-    """Return a title that says what new instances would be, in the plural.
+    """Return a title for the instances of a pattern, in the plural.
 
     An example is `methods of Gui named handle…`.
     """
@@ -56,7 +56,7 @@ def choose_noun(group: ShapeGroup) -> str:
 
 
 def find_name_shape(names: Sequence[str]) -> str:
-    """Return what the names have in common.
+    """Return the part that the names have in common.
 
     This is one name, or a template such as `test_‹name›`. Returns "" if they have nothing in common.
     """

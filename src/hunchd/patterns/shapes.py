@@ -82,7 +82,7 @@ def is_test(path: str) -> bool:
 
 
 def extract_shapes(path: str, source: bytes) -> tuple[Shape, ...]:
-    """Return the shapes in one file, in the order in which they start.
+    """Return the shapes in one file, ordered by their start.
 
     Returns () if there are no queries for the language.
     """

@@ -23,7 +23,7 @@ def _steps(fields: Fields, name: str) -> tuple[str, ...]:
 def _change_numbers(fields: Fields, name: str) -> frozenset[int]:
     numbers = fields.get_objects(name, max_entries=MAX_UNDONE_CHANGES)
     if not all(type(number) is int and 0 <= number <= MAX_CHANGE_NUMBER for number in numbers):
-        raise fields.error(name, "must be a list of numbers of changes")
+        raise fields.error(name, "must be a list of change numbers")
     return frozenset(numbers)
 
 

@@ -22,7 +22,7 @@ class EarlierValue(Struct, frozen=True, kw_only=True):
 
 
 class UnderstoodAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Outcome of storing one memory: how its text was interpreted, and what was stored."""
+    """Outcome of storing one memory, with the interpretation of its text."""
 
     id: str
     verdict: ClaimOutcome

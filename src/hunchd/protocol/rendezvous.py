@@ -1,4 +1,4 @@
-"""Rendezvous file, from which clients read the running daemon's address and token.
+"""Rendezvous file with the running daemon's address and token, for clients.
 
 The file is private to the user and is written atomically.
 """

@@ -268,7 +268,7 @@ class FeedbackItem(Request, frozen=True, kw_only=True):
 
 
 class Feedback(Request, frozen=True, kw_only=True):
-    """Feedback on which items helped and which did not."""
+    """Feedback on the usefulness of items."""
 
     items: Annotated[tuple[FeedbackItem, ...], Meta(max_length=MAX_FEEDBACK_ITEMS)]
 

@@ -1,4 +1,4 @@
-"""JSON responses to searches, and to requests for the text to which a pointer leads."""
+"""JSON responses to searches, and to requests for the text behind a pointer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SearchAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ExpandAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Full text to which a pointer in a context bundle leads.
+    """Full text behind a pointer in a context bundle.
 
     For a memory or file, `id` and `title` are set; for a topic, `topic` is set.
     """

@@ -114,7 +114,7 @@ def build_shared_file(memory: Memory, *, by: str = "") -> SharedFile:
 
 
 def shared_path(memory: Memory) -> str:
-    """Return the path of the file to which a memory is written.
+    """Return the path of the file that a memory is written to.
 
     The path is derived from the key, so that memories of two people with the same key share one file.
     """

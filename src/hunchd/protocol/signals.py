@@ -276,7 +276,7 @@ def parse_signal(
 
 
 def signal_to_json(signal: Signal) -> dict[str, Any]:
-    """Convert a signal to the form in which it is stored and exported.
+    """Convert a signal to its stored and exported form.
 
     Fields that have their default value are omitted.
     """
@@ -366,7 +366,7 @@ def _attributes(of: type[SignalBody]) -> tuple[str, ...]:
 
 
 def _resolve_if_inside(path: str | None, resolve_field: _FieldPathResolver) -> str | None:
-    """Resolve the path of the file in which an error occurred.
+    """Resolve the path of the file where an error occurred.
 
     Returns None if the path is outside the project. The error itself is kept, because errors also point into installed
     libraries.

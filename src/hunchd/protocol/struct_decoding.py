@@ -48,7 +48,7 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class CustomReader:
-    """Annotation that specifies the function with which to read a field."""
+    """Annotation that names the function that reads a field."""
 
     read: Read
 

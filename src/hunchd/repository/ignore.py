@@ -88,7 +88,7 @@ class _Rule:
 
 
 class _Patterns:
-    """Patterns from one ignore file, grouped by the way in which they are looked up.
+    """Patterns from one ignore file, grouped by how they are looked up.
 
     Most patterns need no regular expression.
     """
@@ -193,7 +193,7 @@ def _matches_path_itself(regex: re.Pattern[str], path: str, folders_only: bool) 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Patterns from one file, with the folder to which they are relative.
+    """Patterns from one file, with the folder that they are relative to.
 
     `label` is the reason reported for paths that match.
     """

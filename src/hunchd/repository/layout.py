@@ -64,7 +64,7 @@ def make_plain_layout(path: Path) -> RepositoryLayout:
 
 
 def find_repository(path: Path) -> RepositoryLayout | None:
-    """Find the repository to which `path` belongs.
+    """Find the repository that contains `path`.
 
     `path` is a file or folder, which need not exist. As in git, the search goes upwards and stops at the file system
     boundary. Returns None if there is no repository.
@@ -274,7 +274,7 @@ def _is_git_dir(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return True if `path` is a folder to which we have access."""
+    """Return True if `path` is an accessible folder."""
     try:
         return path.is_dir()
     except OSError:  # before Python 3.14, is_dir raises "permission denied"

@@ -260,7 +260,7 @@ class GitWatcher:
                     self._reason = str(error)
 
     def _list_folders(self) -> list[str]:
-        """Return the folders whose entries determine what is checked out."""
+        """Return the folders whose entries determine the checked-out commit."""
         folders: dict[str, None] = {}
         for tree in self._tree_by_root.values():
             git_dir, common = tree.layout.git_dir, tree.layout.common_dir

@@ -134,7 +134,7 @@ def replace_file(files: FileOperations, path: Path, content: bytes | Iterable[by
 
 
 def temporary_path(path: Path) -> Path:
-    """Return the path of the temporary file from which `path` is replaced.
+    """Return the path of the temporary file that replaces `path`.
 
     After a crash, the temporary file may be left behind.
     """

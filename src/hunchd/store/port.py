@@ -188,7 +188,7 @@ class MemoryStore(Protocol):
     # Owners
 
     async def list_owners(self) -> Sequence[str | None]:
-        """Return the owners for which anything is stored."""
+        """Return the owners that have stored data."""
 
     async def erase(self, project: str) -> None:
         """Permanently remove everything stored for a project; its id is never used again."""
@@ -215,7 +215,7 @@ class MemoryStore(Protocol):
 
     @property
     def last_stats(self) -> StoreStats:
-        """Latest statistics that are known without waiting."""
+        """Latest statistics, available without waiting."""
 
     @property
     def is_stats_outdated(self) -> bool:

@@ -83,7 +83,7 @@ class ProjectRegistry:
         return project
 
     def find(self, path: Path, *, common_dir: Path | None = None) -> RegisteredProject | None:
-        """Return the project to which a folder belongs, or None.
+        """Return the project that contains a folder, or None.
 
         A project matches if it has the same real path, if the folder is another worktree of the project's repository,
         or if the project's repository was moved to this folder from a folder that no longer exists.

@@ -52,7 +52,7 @@ class RunLog:
         return sorted((path.stem for path in self._folder.glob(f"*{FILE_SUFFIX}")), reverse=True)
 
     def get_version(self, run: str) -> tuple[int, int, int]:
-        """Return what differs after every write to a log."""
+        """Return a value that changes with every write to a log."""
         try:
             stat = self._path(run).stat()
         except FileNotFoundError:
@@ -99,7 +99,7 @@ class RunLog:
         return SpillFile(self._folder)
 
     def read_lines(self, run: str) -> Iterator[Line]:
-        """Yield the lines of a run in the order in which they were written.
+        """Yield the lines of a run in the order of writing.
 
         Raises NotFound if there is no such run.
         """
@@ -118,7 +118,7 @@ class RunLog:
     def read_changes(
         self, run: str, form: type[LineT], numbers: Collection[int] | None = None
     ) -> Iterator[tuple[int, LineT]]:
-        """Yield changes with their numbers; skip others unparsed, as a log may have 100,000."""
+        """Yield the selected changes with their numbers; a log may have 100,000 others."""
         decoder = Decoder(form)
         end = None if numbers is None else max(numbers, default=-1) + 1
         with self._open(run) as file:

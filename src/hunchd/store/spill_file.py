@@ -44,7 +44,7 @@ class SpillFile:
             raise _translate_error(error) from error
 
     def read_lines(self) -> Iterator[Any]:
-        """Yield all values in the order in which they were appended.
+        """Yield all values in the order of appending.
 
         The last value may still have to be written to disk. Raises StorageFull if the disk is full.
         """

@@ -60,7 +60,7 @@ def has_special_words(text: str) -> bool:
 
 
 def split_ngrams(word: str) -> Iterator[str]:
-    """Yield the character n-grams by which a non-Latin word can also be found.
+    """Yield the character n-grams that also find a non-Latin word.
 
     In a script without spaces, the n-grams are pairs of characters. In other scripts they are runs of four letters,
     because words carry prefixes and endings (Hebrew, Arabic, Georgian, Russian, …) for which no stemmer is available.

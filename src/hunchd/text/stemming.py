@@ -85,7 +85,7 @@ def stem_statement(word: str) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def stem_prefix(word: str) -> str:
-    """Return a rough stem, with which every form of the word begins."""
+    """Return a rough stem that is a prefix of every form of the word."""
     for ending in _PREFIX_ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]

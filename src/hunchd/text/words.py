@@ -149,7 +149,7 @@ def is_function_word(word: str) -> bool:
 
 
 def _find_foreign_stop_words(words: Collection[str]) -> frozenset[str]:
-    """Return the stop words of the language to which `words` belong.
+    """Return the stop words of the language of `words`.
 
     Returns an empty set if the words are English, or only names.
     """

@@ -1,4 +1,4 @@
-"""Functions with which `hunch run` controls the command it runs.
+"""Control of the command that `hunch run` runs.
 
 They start the command, forward signals to it, and report when it stops or ends.
 """

@@ -74,7 +74,7 @@ def run_with_pipes(words: Sequence[str], tail: OutputTail, while_running: Callab
 
 
 def _create_channels() -> dict[int, tuple[int, int]]:
-    """Create the pipes or pseudo-terminals through which the command writes its output.
+    """Create the pipes or pseudo-terminals for the command's output.
 
     Returns the read end and the command's write end for each output stream that is open in this process. If both
     streams have the same destination, they share the channel of standard output.
@@ -102,7 +102,7 @@ def _copy_channel(target: int, source: int, tail: OutputTail, end_marker: int, s
 
 
 def _fork_forwarder(sources: Mapping[int, int]) -> None:
-    """Fork a process that forwards what the command's background processes still write.
+    """Fork a process that forwards the output of the command's background processes.
 
     The forked process runs until they have ended.
     """

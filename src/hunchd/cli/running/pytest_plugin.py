@@ -92,7 +92,7 @@ class ReportListener:
             write_messages(list(messages), "pytest")
 
     def _list_fixed_tests(self) -> list[str]:
-        """Return the passed tests for which the daemon still lists an error as open."""
+        """Return the passed tests whose errors the daemon still lists as open."""
         if not self._passed_tests:
             return []
         from hunchd.cli.client import Client

@@ -206,7 +206,7 @@ def has_swapped_roles(one: Memory, other: Memory) -> bool:
 
 
 class _WordOrder:
-    """Order in which words appear in the clauses of a text."""
+    """Order of the words in the clauses of a text."""
 
     def __init__(self, memory: Memory) -> None:
         self.trigrams: set[tuple[str, str, str]] = set()  # three words in a row

@@ -1,4 +1,4 @@
-"""Synonyms and abbreviations in what developers write about their work."""
+"""Synonyms and abbreviations that developers use when they write about their work."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _VOICE_BY_TRUST: dict[Trust, Voice] = {Trust.USER: "owner", Trust.PROJECT: "turn
 
 
 def parse_draft(draft: MemoryDraft) -> MemoryDraft:
-    """Complete a fact draft with what its text states.
+    """Fill in the fields of a fact draft that its text states.
 
     A missing category, key or value is added. If the draft already has a key, only the value is taken from the
     text. A draft without a key is returned unchanged if the rules find no statement in its text. A value given by

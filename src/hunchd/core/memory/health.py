@@ -16,7 +16,7 @@ class Health:
     writer: StoreWriter
 
     def list_problems(self, projects: Iterable[Project]) -> tuple[str, ...]:
-        """List what is broken or still loading in `projects`.
+        """List the problems of `projects`, and what is still loading.
 
         The writer's problem comes first.
         """
@@ -25,5 +25,5 @@ class Health:
 
 
 def list_project_problems(projects: Iterable[Project]) -> list[str]:
-    """List what is broken or still loading in `projects`."""
+    """List the problems of `projects`, and what is still loading."""
     return [project.problem for project in projects if project.problem]

@@ -167,7 +167,7 @@ def to_session_event(signal: Signal) -> SessionEvent | None:
 
 
 def build_signal_row(signal: Signal, raw: Mapping[str, Any], project: Project, effect: SignalEffect) -> dict[str, Any]:
-    """Build the row in which the store keeps a signal.
+    """Build the row of a signal for the store.
 
     The store keeps the row until the signal has been turned into memories. `raw` is the signal as JSON. The id of a
     reported error is added if it cannot be derived from the text.

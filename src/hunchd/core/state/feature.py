@@ -47,7 +47,7 @@ class Feature:
         """Restore state from disk and start the background tasks."""
 
     async def stop(self) -> None:
-        """Stop current work and save what the next start needs."""
+        """Stop the current work, and save the state for the next start."""
 
     # Signals and memories
 

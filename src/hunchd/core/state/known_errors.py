@@ -35,7 +35,7 @@ def find_error_id(text: str, error_text: ParsedError, project: Project, path: st
 
 
 def find_possible_errors(text: str, project: Project) -> list[KnownError]:
-    """Return the known errors to which an ambiguous line may refer.
+    """Return the known errors that an ambiguous line may refer to.
 
     `text` may be the last line of any of their traces. The newest error comes first. Returns an empty list if the
     line identifies exactly one error.

@@ -1,4 +1,4 @@
-"""Owner of the memories on which a consolidation run works: a project or the user."""
+"""Owner of the memories in a consolidation run: a project or the user."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ class Project:
 
     @property
     def problem(self) -> str:
-        """Description of what is broken or still being read, or ""."""
+        """Description of the current problem or of unfinished indexing, or ""."""
         if self.is_missing:
             return f"{self.root} {'cannot be read' if is_folder(self.root) else 'is not there'}"
         if self.index_error:

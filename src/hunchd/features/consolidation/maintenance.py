@@ -243,7 +243,7 @@ class Maintenance(Feature):
             await self.consolidate_when_idle()
 
     def _get_installation_time(self) -> datetime:
-        """Return the time at which this installation was first started.
+        """Return the time of the first start of this installation.
 
         If that time is unknown, the current time is returned.
         """

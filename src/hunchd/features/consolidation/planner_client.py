@@ -78,7 +78,7 @@ async def open_planner(
 
 
 class PlannerSession:
-    """Session with the planner process, in which one owner's memories are loaded."""
+    """Session with the planner process, which has one owner's memories loaded."""
 
     def __init__(self, planner: HelperProcess, tallies: Mapping[str, UsageTally], models: TextModels | None) -> None:
         self._planner = planner

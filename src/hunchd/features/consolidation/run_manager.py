@@ -230,7 +230,7 @@ class RunManager:
         return record
 
     async def list_memory_changes(self, identifier: str) -> list[MemoryChangeAnswer]:
-        """Return what runs did to a memory, newest first."""
+        """Return the changes that runs made to a memory, newest first."""
         return await asyncio.to_thread(self._find_memory_changes, identifier)
 
     def _find_memory_changes(self, identifier: str) -> list[MemoryChangeAnswer]:

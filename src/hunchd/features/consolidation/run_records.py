@@ -54,7 +54,7 @@ class TalliesLine(RunLine, frozen=True, kw_only=True, tag="tallies"):
 
 
 class _ChangeSummary(RunLine, frozen=True, kw_only=True, tag="change"):
-    """What is counted of a change."""
+    """Change, reduced to the fields that are counted."""
 
     step: str
     counts: str

@@ -84,7 +84,7 @@ class _Query:
 
 
 class UsageTracker:
-    """Tracker of which memories are shown and how they are used.
+    """Tracker of the display and use of memories.
 
     The number of memories, queries, events and commits that it records is limited.
     """

@@ -158,7 +158,7 @@ class DocumentService:
         return None
 
     def _find_owner(self, path: str) -> str | None:
-        """Return the id of the project to which a document belongs, or None for the user.
+        """Return the id of a document's project, or None for the user.
 
         A document belongs to a project if its path is /projects/NAME/…, where NAME is the project's name or id.
         Such a document is deleted together with the project.

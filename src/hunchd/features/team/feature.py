@@ -188,7 +188,7 @@ class TeamFeature(Feature):
         return [identifier for identifier, sync, subject in hidden if await sync.hide(subject)]
 
     async def get_status(self, project_name: str) -> TeamStatus:
-        """Return a team's status, with what is left to do."""
+        """Return a team's status and its pending work."""
         project, _ = self._projects.find(project_name)
         sync = self._syncs.get(project.id)
         if sync is None:
@@ -248,7 +248,7 @@ class TeamFeature(Feature):
         return TeamMemberChanged(member=matching[0].author, name=matching[0].name, action=request.action)
 
     async def preview(self, project_name: str) -> TeamPreview:
-        """Return exactly what would be sent to a team now."""
+        """Return the exact data that would be sent to a team now."""
         project, _ = self._projects.find(project_name)
         joined_sync = self._syncs.get(project.id)
         sync = joined_sync or self._build_unjoined_sync(project)

@@ -71,7 +71,7 @@ class TeamFolder:
         return Mirror(self._folder / _MIRROR_FILE)
 
     def leave(self) -> None:
-        """End the membership, and keep the key: who comes back with it is the same member."""
+        """End the membership, and keep the key, which identifies a returning member."""
         (self._folder / _SETTINGS_FILE).replace(self._folder / _LEFT_FILE)
 
     def delete(self) -> None:

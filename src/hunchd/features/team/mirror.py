@@ -280,7 +280,7 @@ class Mirror:
             self._connection.execute("INSERT OR IGNORE INTO pending SELECT DISTINCT subject FROM shown")
 
     def hide(self, subject: str, own_author: str) -> None:
-        """Hide what the other members have said about a subject so far."""
+        """Hide the other members' present statements about a subject."""
         with self._connection:
             query = "INSERT OR IGNORE INTO hidden SELECT id FROM registers WHERE subject = ? AND author <> ?"
             self._connection.execute(query, (subject, own_author))
@@ -290,7 +290,7 @@ class Mirror:
         return frozenset(row[0] for row in self._connection.execute("SELECT record FROM hidden"))
 
     def forget_records(self) -> None:
-        """Delete all records, and keep what a member who comes back continues with.
+        """Delete all records except the state that a returning member needs.
 
         This is the clock, the memories that were stated, what was hidden, and unsent records without a text.
         """
@@ -307,7 +307,7 @@ class Mirror:
 
     @property
     def cursor(self) -> int:
-        """Version of the dataset up to which records have been received."""
+        """Newest version of the dataset whose records have been received."""
         return self._get_figure(_CURSOR)
 
     def set_cursor(self, version: int) -> None:
@@ -316,7 +316,7 @@ class Mirror:
 
     @property
     def first_care_epoch(self) -> int:
-        """First epoch in which this machine may compact the dataset again."""
+        """First epoch when this machine may compact the dataset again."""
         return self._get_figure(_CARE)
 
     def set_first_care_epoch(self, epoch: int) -> None:

@@ -132,7 +132,7 @@ def _clean_line(text: str | None) -> str | None:
 
 
 def _build_document_path(statement: Statement, member: Member) -> str:
-    """Return a document's path, under which no own document is."""
+    """Return the path for a member's document; it never collides with an own document."""
     name = "".join(each if each.isalnum() else "-" for each in member.name.casefold()).strip("-")
     return f"/reference/team/{name}/{(_clean_line(statement.key) or '').strip('/')}"
 

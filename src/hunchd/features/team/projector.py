@@ -36,7 +36,7 @@ SHARED_BY_ALL: Final = ""  # stands for the author if a subject is a key
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Plan to update the memory into which a subject is projected.
+    """Plan to update the memory that represents a subject.
 
     `author` is "" if the subject is the key of a fact, which all authors share; otherwise the memory is the
     statement of this one author. `erasures` are the records of authors who have erased earlier statements.
@@ -125,7 +125,7 @@ class Projector:
         return skipped_subjects
 
     async def _erase(self, identifier: str, erasure: TeamRecord, project: str) -> None:
-        """Erase what an author said before, also in versions and quotations."""
+        """Erase an author's earlier statements, including versions and quotations."""
         family = await self._memories.list_family(identifier, project)
         theirs = [memory for memory in family if is_said_before(memory, erasure)]
         if not theirs:
@@ -154,7 +154,7 @@ class Projector:
 def _list_plans(
     subject: str, records: Sequence[TeamRecord], shown: Mapping[str, str], own: str | None, target: ProjectionTarget
 ) -> list[_Plan]:
-    """Return the plans for the memories into which a subject is projected.
+    """Return the plans for the memories that represent a subject.
 
     A memory into which the subject was projected earlier gets a plan as well. `own` is the id of the memory with the
     user's own statement, if there is one.

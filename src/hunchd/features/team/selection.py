@@ -34,7 +34,7 @@ MAX_LINE: Final = 2_000  # characters of keys, values and titles
 
 @dataclass(frozen=True, slots=True)
 class SharingScope:
-    """Project (local id and name) from which memories are selected."""
+    """Project whose memories are selected: its local id and its name."""
 
     project: str
     name: str

@@ -409,7 +409,7 @@ class TeamSync:
             await asyncio.to_thread(self._mirror.forget_records)
 
     async def hide(self, subject: str) -> bool:
-        """Hide what the other members have said about a subject so far.
+        """Hide the other members' present statements about a subject.
 
         Returns True if the user has stated something about it as well.
         """

@@ -39,7 +39,7 @@ class RecordBatch:
 
 
 class TeamClient:
-    """Client through which the synchronisation uses the shared dataset."""
+    """Client of the shared dataset, for the synchronisation."""
 
     def __init__(self, helper: HelperProcess) -> None:
         self._helper = helper

@@ -70,7 +70,7 @@ def guess_shell(file: Path) -> Shell:
 
 
 def default_history_file(shell: Shell, home: str, environment: dict[str, str]) -> Path:
-    """Return the path at which a shell keeps its history by default."""
+    """Return the default path of a shell's history file."""
     if shell == "fish":
         data = environment.get("XDG_DATA_HOME") or f"{home}/.local/share"
         return Path(data) / "fish" / "fish_history"
@@ -175,7 +175,7 @@ def _unmetafy(content: bytes) -> bytes:
 
 
 def _add_folders(commands: Iterator[HistoryCommand], home: str) -> Iterator[HistoryCommand]:
-    """Yield each command with the folder in which it was run.
+    """Yield each command with the folder where it was run.
 
     The folder is the one to which the `cd` commands before it led, or None if it cannot be determined.
     """

@@ -82,7 +82,7 @@ def _fits_hint(step_lines: Sequence[str]) -> bool:
 
 
 def _is_informative(command: str) -> bool:
-    """Return True if a command says what the workflow does.
+    """Return True if a command describes the workflow.
 
     A command that only prints something, or whose program is a variable, does not.
     """

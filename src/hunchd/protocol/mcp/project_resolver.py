@@ -15,7 +15,7 @@ _POLL_INTERVAL_SECONDS: Final = 0.25  # seconds between two checks of a project 
 
 
 class ProjectResolver:
-    """Resolver that finds the project to which a tool call refers.
+    """Resolver that finds the project of a tool call.
 
     `folder` is the folder in which the server was started, or None if it serves all projects. `root_of` is a function
     that returns the root of the repository that contains a path.
@@ -27,11 +27,11 @@ class ProjectResolver:
 
     @cached_property
     def home(self) -> str | None:
-        """Root of the repository in which the server was started, or None."""
+        """Root of the repository where the server was started, or None."""
         return self._root_of(self._folder) if self._folder is not None else None
 
     def resolve_root(self, project: str | None, file: str | None = None) -> Conversation[str]:
-        """Return the root folder of the project to which a call refers.
+        """Return the root folder of a tool call's project.
 
         `project` is tried first, then `file`, then the server's own repository, and finally the registered projects.
         Raises RequestFailed, with a list of the known projects, if the project cannot be determined.

@@ -193,7 +193,7 @@ def _describe_redactions(result: Mapping[str, Any]) -> str:
 
 
 def _describe_outcome(result: Mapping[str, Any]) -> str:
-    """Describe what storing a statement changed.
+    """Describe the effect of storing a statement.
 
     Returns "" if the statement is simply new.
     """

@@ -348,7 +348,7 @@ class TableMirror:
         return passing
 
     def get_row_keys(self) -> RowKeys:
-        """Return the key by which the word index identifies the row in each slot.
+        """Return the key of the row in each slot, as used by the word index.
 
         The key consists of the first bytes of the row's digest. Unlike the slot, it stays the same after a restart.
         """

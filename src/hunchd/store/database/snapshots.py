@@ -1,4 +1,4 @@
-"""Snapshots of the tables, from which damaged tables can be repaired.
+"""Snapshots of the tables, for the repair of damaged tables.
 
 A snapshot consists of hard links, which suffice because the database's files never change. Since a hard link shares
 the data on disk, the first snapshot of each week is a real copy instead.

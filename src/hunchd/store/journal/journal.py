@@ -325,7 +325,7 @@ class Journal:
         forget_projects: Collection[str] = (),
         up_to: int | None = None,
     ) -> int:
-        """Erase acknowledged records for which `should_erase` returns True.
+        """Erase the acknowledged records selected by `should_erase`.
 
         All damaged bytes that were set aside are erased as well. With `up_to`, only records up to this number are
         erased. Returns the number of erased records; their ids count as new again. The ids of records that left the
