@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hunchd.repository.ignore import IgnoreRules, WalkLimits, is_lock_file, is_secret_file, walk_tree
+from hunchd.repository.ignore import IgnoreRules, WalkLimits, is_lock_file, is_secret_file
 from hunchd.repository.safe_reading import read_file
 
 
@@ -154,7 +154,7 @@ def test_ordinary_files_are_not_secret(path: str) -> None:
 def test_lock_files_are_detected(tmp_path: Path) -> None:
     write(tmp_path, "yarn.lock")
 
-    assert [path for path, _ in walk_tree(tmp_path)] == ["yarn.lock"]
+    assert walk(tmp_path) == ["yarn.lock"]
     assert is_lock_file("web/yarn.lock")
     assert is_lock_file("Cargo.lock")
     assert not is_lock_file("lock.py")
@@ -167,16 +167,15 @@ def test_walk_yields_wanted_files_and_skip_counts(tmp_path: Path) -> None:
     (tmp_path / "giant.csv").write_bytes(b"x" * 1_000_001)
     (tmp_path / "sparse.txt").touch()
     os.truncate(tmp_path / "sparse.txt", 10 * 1024**3)
-    walked = walk_tree(tmp_path)
+    rules = IgnoreRules.load(tmp_path)
 
-    found = list(walked)
+    found = list(rules.walk())
 
     assert [path for path, _ in found] == ["README.md", "src/a.py", "src/b.py"]
     assert found[0][1].st_size == 2
-    assert walked.skip_counts == {
+    assert rules.list_folder("").skip_counts == {
         "git": 1, "binary": 1, "secret": 1, "vendored": 1, "generated": 1, "too_large": 2,
     }  # fmt: skip
-    assert walked.truncation_reason == ""
 
 
 def test_walk_ignores_fifos_and_links(tmp_path: Path) -> None:
@@ -188,22 +187,18 @@ def test_walk_ignores_fifos_and_links(tmp_path: Path) -> None:
     (root / "out").symlink_to(tmp_path / "outside")
     (root / "file.py").symlink_to(tmp_path / "outside" / "private.py")
     (root / "proc").symlink_to("/proc")
-    walked = walk_tree(root)
-    began = time.monotonic()
 
-    assert [path for path, _ in walked] == ["src/a.py"]
-    assert walked.skip_counts == {"special": 1, "link": 4}
-    assert time.monotonic() - began < 1
+    assert walk(root) == ["src/a.py"]
+    assert IgnoreRules.load(root).list_folder("").skip_counts == {"special": 1, "link": 4}
 
 
 def test_unprintable_names_are_skipped(tmp_path: Path) -> None:
     for name in (b"new\nline.py", b"latin\xe9.py", "bidi\u202egnp.py".encode(), b"bell\x07.py"):
         (tmp_path / os.fsdecode(name)).write_text("x")
     write(tmp_path, "größe 日本.py")
-    walked = walk_tree(tmp_path)
 
-    assert [path for path, _ in walked] == ["größe 日本.py"]
-    assert walked.skip_counts == {"name": 4}
+    assert walk(tmp_path) == ["größe 日本.py"]
+    assert IgnoreRules.load(tmp_path).list_folder("").skip_counts == {"name": 4}
 
 
 def test_nested_repository_is_skipped(tmp_path: Path) -> None:
@@ -214,29 +209,22 @@ def test_nested_repository_is_skipped(tmp_path: Path) -> None:
     assert IgnoreRules.load(tmp_path).get_reason("lib/a.py") == "nested"
 
 
-def test_walk_stops_at_limits_and_reports_them(tmp_path: Path) -> None:
+def test_walk_stops_at_limits(tmp_path: Path) -> None:
     for number in range(30):
         write(tmp_path, f"wide/{number:02}.py")
         write(tmp_path, f"many/{number:02}/a.py")
     deep = tmp_path / "/".join(["d"] * 20)
     deep.mkdir(parents=True)
 
-    few_files = walk_tree(tmp_path, WalkLimits(files=10))
-    assert len(list(few_files)) == 10
-    assert "10 files" in few_files.truncation_reason
+    assert len(walk(tmp_path, WalkLimits(files=10))) == 10
+    assert {path.partition("/")[0] for path in walk(tmp_path, WalkLimits(folders=30))} == {"many"}
+    narrow = walk(tmp_path, WalkLimits(entries_per_folder=20))
+    assert len([path for path in narrow if path.startswith("wide/")]) == 20
+    assert not [path for path in walk(tmp_path, WalkLimits(depth=1)) if path.startswith("many/")]
 
-    few_folders = walk_tree(tmp_path, WalkLimits(folders=5))
-    list(few_folders)
-    assert few_folders.folders == 5
-    assert "5 folders" in few_folders.truncation_reason
 
-    narrow = walk_tree(tmp_path, WalkLimits(entries_per_folder=20))
-    assert len([path for path, _ in narrow if path.startswith("wide/")]) == 20
-    assert "20 entries" in narrow.truncation_reason
-
-    shallow = walk_tree(tmp_path, WalkLimits(depth=3))
-    list(shallow)
-    assert shallow.skip_counts["depth"] == 1
+def walk(root: Path, limits: WalkLimits | None = None) -> list[str]:
+    return [path for path, _ in IgnoreRules.load(root).walk(limits)]
 
 
 @pytest.mark.parametrize("path", ["../outside.py", "/etc/passwd", "a/../../b", "a//b", "./a"])

@@ -15,7 +15,7 @@ import pytest
 
 from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FileDeleted, FileOpened, FileSaved, FilesChanged, Signal
-from hunchd.repository.ignore import IgnoreRules, WalkLimits, walk_tree
+from hunchd.repository.ignore import IgnoreRules, WalkLimits
 from hunchd.signals.file_watcher import FileWatcher, WatchOptions
 from hunchd.signals.watcher_thread import WatcherThread
 from tests.signals.inbox import Inbox, eventually
@@ -47,7 +47,7 @@ class Watched:
         return [one.path for one in self.inbox.of(FileDeleted)]
 
     def equals_the_disk(self) -> bool:
-        return self.watcher.list_known_files() == frozenset(path for path, _ in walk_tree(self.root))
+        return self.watcher.list_known_files() == frozenset(path for path, _ in IgnoreRules.load(self.root).walk())
 
 
 Watch = Callable[..., Watched]

@@ -32,11 +32,9 @@ __all__ = [
     "IGNORE_FILES",
     "FolderListing",
     "IgnoreRules",
-    "TreeWalk",
     "WalkLimits",
     "is_lock_file",
     "is_secret_file",
-    "walk_tree",
 ]
 
 logger = logging.getLogger(__name__)
@@ -56,7 +54,7 @@ _MAX_CACHED_FOLDERS = 200_000
 class WalkLimits:
     """Limits for walking a tree.
 
-    If a tree exceeds them, only part of it is yielded, and `TreeWalk.truncation_reason` is set.
+    If a tree exceeds them, only part of it is yielded.
     """
 
     files: int = 200_000
@@ -77,7 +75,6 @@ class FolderListing:
     files: tuple[tuple[str, os.stat_result], ...] = ()
     folders: tuple[str, ...] = ()
     skip_counts: Counter[str] = field(default_factory=Counter)
-    is_truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,26 +265,36 @@ class IgnoreRules:
         files: list[tuple[str, os.stat_result]] = []
         folders: list[str] = []
         skip_counts: Counter[str] = Counter()
-        is_truncated = False
         try:
             with os.scandir(f"{self._base}/{relpath}") as entries:
                 for count, entry in enumerate(entries):
                     if count >= bounds.entries_per_folder:
-                        is_truncated = True
                         break
                     reason = self._sort_entry(folder, prefix, entry, bounds, files, folders)
                     if reason:
                         skip_counts[reason] += 1
         except OSError:
             skip_counts["unreadable"] += 1
-        return FolderListing(tuple(sorted(files, key=_get_path)), tuple(sorted(folders)), skip_counts, is_truncated)
+        return FolderListing(tuple(sorted(files, key=_get_path)), tuple(sorted(folders)), skip_counts)
 
-    def walk(self, limits: WalkLimits | None = None) -> TreeWalk:
-        """Return an iterator over every wanted file and its `lstat` result.
+    def walk(self, limits: WalkLimits | None = None) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield every wanted file with its `lstat` result.
 
-        The walk goes folder by folder, in a stable order.
+        The walk goes folder by folder, in a stable order, and stops at the limits.
         """
-        return TreeWalk(self, limits or WalkLimits())
+        bounds = limits or WalkLimits()
+        pending, folder_count, file_count = [""], 0, 0
+        while pending and folder_count < bounds.folders:
+            folder = pending.pop()
+            folder_count += 1
+            listing = self.list_folder(folder, bounds)
+            for file in listing.files:
+                if file_count >= bounds.files:
+                    return
+                file_count += 1
+                yield file
+            if folder.count("/") + 1 < bounds.depth:
+                pending.extend(reversed(listing.folders))
 
     def _sort_entry(
         self,
@@ -396,56 +403,6 @@ class IgnoreRules:
         gitignore = (_Source(0, _Patterns(_split_lines(content)), "gitignore"),) if content else ()
         top = self._open_folder(_Folder("", (), gitignore), "")
         return _Folder("", configured_sources + top.hunchignore_sources, top.gitignore_sources)
-
-
-class TreeWalk(Iterator[tuple[str, os.stat_result]]):
-    """Iterator over the wanted files of a tree.
-
-    `skip_counts` counts the skipped entries for each reason; `truncation_reason` says which limit was reached, if any.
-    """
-
-    def __init__(self, rules: IgnoreRules, limits: WalkLimits) -> None:
-        self.skip_counts: Counter[str] = Counter()
-        self.folders = 0
-        self.files = 0
-        self.truncation_reason = ""
-        self._files_iterator = self._run(rules, limits)
-
-    def __next__(self) -> tuple[str, os.stat_result]:
-        return next(self._files_iterator)
-
-    def _run(self, rules: IgnoreRules, limits: WalkLimits) -> Iterator[tuple[str, os.stat_result]]:
-        pending = [""]
-        while pending:
-            folder = pending.pop()
-            if self.folders >= limits.folders:
-                self.truncation_reason = f"the tree has more than {limits.folders:,} folders; the rest was skipped"
-                return
-            self.folders += 1
-            listing = rules.list_folder(folder, limits)
-            self.skip_counts.update(listing.skip_counts)
-            if listing.is_truncated:
-                self.truncation_reason = (
-                    f"{folder or '.'} has more than {limits.entries_per_folder:,} entries; the rest was skipped"
-                )
-            for file in listing.files:
-                if self.files >= limits.files:
-                    self.truncation_reason = f"the tree has more than {limits.files:,} files; the rest was skipped"
-                    return
-                self.files += 1
-                yield file
-            if folder.count("/") + 1 < limits.depth:
-                pending.extend(reversed(listing.folders))
-            elif listing.folders:
-                self.skip_counts["depth"] += len(listing.folders)
-
-
-def walk_tree(root: Path, limits: WalkLimits | None = None) -> TreeWalk:
-    """Return an iterator over the wanted files of the tree at `root`.
-
-    The tree's own ignore rules are used.
-    """
-    return IgnoreRules.load(root).walk(limits)
 
 
 def _get_path(file: tuple[str, os.stat_result]) -> str:
