@@ -33,13 +33,13 @@ def file(tmp_path: Path) -> Path:
 
 def test_write_setting_keeps_comments_and_neighbours(file: Path) -> None:
     write_setting(file, "index", "ignore", '["c/"]')
-    write_setting(file, "context", "silence", "0.5")
+    write_setting(file, "consolidation", "forget_share", "0.5")
 
     text = file.read_text()
     assert "# mine" in text
     assert "b/" not in text
     settings = load_settings(file)
-    assert (settings.context.budget, settings.context.silence) == (4000, 0.5)
+    assert (settings.context.budget, settings.consolidation.forget_share) == (4000, 0.5)
     assert (settings.index.ignore, settings.index.patterns_idle_seconds) == (("c/",), 10)
 
 
@@ -59,7 +59,7 @@ def test_write_setting_undone_restores_the_file(file: Path) -> None:
     [
         ("context", "budget", "0", "between 1 and 200000"),
         ("context", "budget", '"many"', "a whole number"),
-        ("context", "budget", "1\nsilence = 0.2", "is not a valid value"),
+        ("context", "budget", "1\nother = 0.2", "is not a valid value"),
         ("context", "budgets", "1", "Did you mean 'budget'"),
         ("daemon", "log_level", '"loud"', "one of: debug"),
         ("language", "enabled", "true", "what leaves this machine"),

@@ -23,7 +23,6 @@ from hunchd.domain.json_values import JsonObject
 _RANGES: Mapping[str, tuple[float, float]] = {
     "serving.port": (0, 65_535),
     "context.budget": (1, 200_000),  # as in a request (protocol/requests.py)
-    "context.silence": (0, 1),
     "signals.queue": (100, 1_000_000),
     "index.patterns_idle_seconds": (0, 86_400),
     "store.commit_ms": (0, 60_000),

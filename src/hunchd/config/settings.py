@@ -23,7 +23,6 @@ class ContextSettings:
     """Limits for the bundles that answer context requests."""
 
     budget: int = 8_000  # tokens, if the client does not set a budget
-    silence: float = 0.0  # predicted files below this confidence are left out (0: the shipped threshold)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ RANKING: Final = "ranking"  # takes the place of a step if no step caused a loss
 LastChange = tuple[str, str]  # step and description of a change
 
 
-class Probe(Struct, frozen=True, rename={"expected_ids": "wanted", "is_from_user": "asked"}):
+class Probe(Struct, frozen=True, rename={"expected_ids": "wanted"}):
     """Query of the regression gate, with the memories that it must find.
 
     `expected_ids` are the ids of the memories that were among the first results before the run.
@@ -42,7 +42,6 @@ class Probe(Struct, frozen=True, rename={"expected_ids": "wanted", "is_from_user
     query: str
     project: str | None
     expected_ids: tuple[str, ...]
-    is_from_user: bool = False  # True if a user made the query; otherwise it was generated from a memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ class FolderListing:
     files: tuple[tuple[str, os.stat_result], ...] = ()
     folders: tuple[str, ...] = ()
     skip_counts: Counter[str] = field(default_factory=Counter)
+    is_truncated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,17 +266,19 @@ class IgnoreRules:
         files: list[tuple[str, os.stat_result]] = []
         folders: list[str] = []
         skip_counts: Counter[str] = Counter()
+        is_truncated = False
         try:
             with os.scandir(f"{self._base}/{relpath}") as entries:
                 for count, entry in enumerate(entries):
                     if count >= bounds.entries_per_folder:
+                        is_truncated = True
                         break
                     reason = self._sort_entry(folder, prefix, entry, bounds, files, folders)
                     if reason:
                         skip_counts[reason] += 1
         except OSError:
             skip_counts["unreadable"] += 1
-        return FolderListing(tuple(sorted(files, key=_get_path)), tuple(sorted(folders)), skip_counts)
+        return FolderListing(tuple(sorted(files, key=_get_path)), tuple(sorted(folders)), skip_counts, is_truncated)
 
     def walk(self, limits: WalkLimits | None = None) -> Iterator[tuple[str, os.stat_result]]:
         """Yield every wanted file with its `lstat` result.

@@ -61,7 +61,7 @@ def run_on_terminal(words: Sequence[str], tail: OutputTail, while_running: Calla
     for leader_end in (inner, report, leave):
         os.close(leader_end)
     try:
-        session = _TerminalSession(leader, outer, reports, keyboard)
+        session = _TerminalSession(outer, reports, keyboard)
         return session.run(tail, while_running), session.was_terminated
     finally:
         os.close(leave_end)
@@ -71,8 +71,7 @@ def run_on_terminal(words: Sequence[str], tail: OutputTail, while_running: Calla
 class _TerminalSession:
     """Terminal session as `hunch run` sees it: screen, keyboard and signals."""
 
-    def __init__(self, leader: int, outer: int, reports: int, keyboard: int | None) -> None:
-        self._leader = leader
+    def __init__(self, outer: int, reports: int, keyboard: int | None) -> None:
         self._outer = outer
         self._reports = reports
         self._keyboard = keyboard

@@ -45,7 +45,6 @@ class SignalEffect:
     """
 
     paths_to_parse: tuple[str, ...] = ()
-    removed_paths: tuple[str, ...] = ()
     refresh: bool = False
     catch_up: bool = False
     prefetch: str | None = None  # a file, or "" for the bundle of the branch
@@ -83,7 +82,7 @@ def apply_signal(signal: Signal, project: Project, tree: WorkingTree) -> SignalE
         case signals.FileDeleted(path=path):
             tree.close_file(path)
             project.bump_revision()
-            return SignalEffect(paths_to_parse=(path,), removed_paths=(path,))
+            return SignalEffect(paths_to_parse=(path,))
         case signals.FilesChanged(saved=saved, deleted=deleted, complete=True) if (
             len(saved) + len(deleted) < RESCAN_THRESHOLD
         ):

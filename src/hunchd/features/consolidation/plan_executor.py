@@ -284,7 +284,7 @@ class PlanExecutor:
         probes: list[Probe] = []
         for query in self._usage.list_queries(owner.id, MAX_QUERY_PROBES):
             if results := await self._search_lexically(query, owner.id):
-                probes.append(Probe(query, owner.id, tuple(results), is_from_user=True))
+                probes.append(Probe(query, owner.id, tuple(results)))
         for query, identifier in await planning.get_probes(MAX_PROBES - len(probes), run):
             if identifier in await self._search_lexically(query, owner.id):
                 probes.append(Probe(query, owner.id, (identifier,)))

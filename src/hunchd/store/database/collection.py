@@ -119,7 +119,7 @@ class Collection(CollectionQueries):
         if new_rows or changed_rows:
             await self._tables.record_written(table, [*new_rows, *changed_rows])
             self._quarantine.release(rows_by_id)
-        return WriteResult(len(new_rows), len(changed_rows), len(rows_by_id) - len(new_rows) - len(changed_rows))
+        return WriteResult(len(new_rows), len(changed_rows))
 
     @under_write_lock(retry_after_repair=True)
     async def delete(self, ids: Sequence[str]) -> int:

@@ -19,11 +19,10 @@ MAX_FRESH: Final = 4_000  # such rows, even while there are queries: the mirror 
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """Numbers of rows that a write added, changed, or left unchanged."""
+    """Numbers of rows that a write added or changed."""
 
     added: int = 0
     changed: int = 0
-    same: int = 0
 
 
 @dataclass(slots=True)
