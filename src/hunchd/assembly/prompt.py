@@ -60,7 +60,7 @@ _CACHE_MARK: Final = {"type": "ephemeral"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptInputs:
-    """Inputs from which a prompt is compiled.
+    """Inputs of a compiled prompt.
 
     `history` returns the view of the history for a budget in tokens. The profile, the background and the retrieved
     texts are sorted best first, and have already been made safe to show next to hunch's own words.

@@ -85,7 +85,7 @@ class _Span:
 
 
 def build_chunks(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
-    """Split `text`, from which `outline` was made, into chunks."""
+    """Split `text` into chunks by its `outline`."""
     lines = text.splitlines()
     if not lines:
         return ()

@@ -36,7 +36,7 @@ def extract_terms(text: str) -> list[int]:
 
 
 def extract_abbreviations(word: str) -> set[int]:
-    """Return the terms to which code may abbreviate a word."""
+    """Return the terms that code may use as abbreviations of a word."""
     return {term_of(word[:size].lower()) & MASK for size in _ABBREVIATIONS if size <= len(word) - 3} - {0}
 
 

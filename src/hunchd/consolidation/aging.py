@@ -132,7 +132,7 @@ def iter_erasable(memories: Iterable[Memory], now: datetime) -> Iterator[Memory]
 
 
 def _parse_erase_time(memory: Memory) -> datetime | None:
-    """Return the time after which an archived memory is erased.
+    """Return the time when an archived memory is erased.
 
     Returns None if the memory has no such time or, in imported data, a malformed one.
     """
@@ -195,7 +195,7 @@ def _is_long_superseded(memory: Memory, settings: ConsolidationSettings, now: da
 
 
 def get_last_use(memory: Memory) -> datetime:
-    """Return the time at which the memory was last stored, shown or used.
+    """Return the time when the memory was last stored, shown or used.
 
     The latest of these times is returned, so that a wrong clock cannot make a memory look older than it is.
     """

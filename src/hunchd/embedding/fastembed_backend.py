@@ -162,7 +162,7 @@ class _ShippedEmbedder(_FastembedEmbedder):
 
 
 def shorten_pair(context: str, sentence: str) -> tuple[str, str]:
-    """Shorten a context and a sentence to what the statement model reads.
+    """Shorten a context and a sentence to the length that the statement model reads.
 
     The model reads the end of the context and the beginning of the sentence.
     """

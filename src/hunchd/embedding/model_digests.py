@@ -1,4 +1,4 @@
-"""SHA-256 digests of the models with which this version was built.
+"""SHA-256 digests of the models in this version.
 
 Stored results of a different model are computed again.
 """

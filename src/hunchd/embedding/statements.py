@@ -1,4 +1,4 @@
-"""Model that judges what a sentence in a session states.
+"""Model that classifies the statements in a session.
 
 It is derived from the embedding model: a product of two narrow matrices is added to each matrix in the upper layers
 (LoRA), and a linear layer is put on top. Only these changes are shipped (`statements.npz`);

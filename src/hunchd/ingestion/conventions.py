@@ -342,7 +342,7 @@ def _outranks(statement: Statement, current: Statement) -> bool:
 
 
 def _is_informative(statement: Statement, project_values: Mapping[str, str]) -> bool:
-    """Return False for CI facts that add nothing to what is known.
+    """Return False for CI facts that add no information.
 
     Such facts are the operating system of the default runner, and a single tool version that the project itself also
     declares.
@@ -372,7 +372,7 @@ def _merge_ci_values(sourced_statements: Sequence[_SourcedStatement]) -> _Source
 
 
 def get_part(fact: Memory) -> str:
-    """Return the folder to which a convention or instruction applies.
+    """Return the folder that a convention or instruction applies to.
 
     Returns "" if it applies to the whole project.
     """
@@ -380,7 +380,7 @@ def get_part(fact: Memory) -> str:
 
 
 def get_globs(fact: Memory) -> tuple[str, ...]:
-    """Return the globs for the files to which an instruction applies.
+    """Return the globs for the files that an instruction applies to.
 
     If there are none, the instruction applies to all files in the folder that `get_part` returns.
     """
@@ -407,7 +407,7 @@ def applies_to_whole_project(fact: Memory) -> bool:
 
 
 def qualify_key(part: str, key: str) -> str:
-    """Return `key` qualified with the folder or language to which it applies.
+    """Return `key` qualified with its folder or language.
 
     `part` is the name of that folder or language. If `part` is empty, returns `key` itself.
     """
@@ -415,7 +415,7 @@ def qualify_key(part: str, key: str) -> str:
 
 
 def _find_part(path: str, key: str = "") -> str:
-    """Return the folder to which the manifest at `path` applies.
+    """Return the folder that the manifest at `path` applies to.
 
     Returns "" (the whole project) if the manifest is in a folder for CI, git hooks or deployment, or if it is in a
     folder of documentation pages and `key` always concerns the whole project.
@@ -498,7 +498,7 @@ def _build_decision(decision: Decision, project: str, now: datetime) -> Memory:
 
 
 def _collect_instructions(pages: Sequence[Guide]) -> Iterator[tuple[Instruction, Guide, GuideScope]]:
-    """Yield each instruction once for each scope in which it applies.
+    """Yield each instruction once for each of its scopes.
 
     If several guides state the same instruction, the guide with the widest scope is yielded as its source.
     """
@@ -531,7 +531,7 @@ def describe_readers(guide: Guide) -> str:
 
 
 def _scope_sort_key(occurrence: tuple[Instruction, Guide]) -> tuple[bool, bool, int]:
-    """Return a sort key by which guides with the widest scope come first."""
+    """Return a sort key that puts guides with the widest scope first."""
     place = occurrence[1].scope
     return not place.is_unrestricted, place.on_demand, len(place.part)
 

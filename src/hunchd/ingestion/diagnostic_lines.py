@@ -62,7 +62,7 @@ COMPLAINT = re.compile(
 
 
 def format_line(line: str, place: re.Match[str] | None) -> str:
-    """Return `line` in the form in which it is displayed.
+    """Format `line` for display.
 
     Decorative rules are removed. The location `place` is removed too if the line begins or ends with it.
     """

@@ -209,7 +209,7 @@ def _select_main_failure(text: str) -> str:
 
 
 def _end_of(text: str, tool: ToolError | None, headline: str) -> int:
-    """Return the offset at which the error message ends.
+    """Return the offset of the end of the error message.
 
     The end is `tool.end` or, if `tool` is None, the end of the last occurrence of the headline. Returns the length
     of the text if there is no headline either.

@@ -105,7 +105,7 @@ _COMMENT_MARK: Final = re.compile(r"<!-{2,}|-{2,}>")
 
 @dataclass(frozen=True, slots=True)
 class GuideScope:
-    """Files to which a guide applies, and whether it is shown only on request."""
+    """Files that a guide applies to, and whether it is shown only on request."""
 
     part: str = ""  # folder; "" for the whole project
     globs: tuple[str, ...] = ()  # files to which it applies; all if empty
@@ -221,7 +221,7 @@ def _parse_guide(path: str, text: str, place: GuideScope | None) -> Guide:
 
 
 def _detect_format(path: str) -> tuple[_Format, str] | None:
-    """Return a guide's format and the folder to which it applies.
+    """Return a guide's format and the folder that it applies to.
 
     Returns None if `path` is not the path of a guide.
     """
@@ -279,7 +279,7 @@ def _find_imports(guide: Guide) -> list[str]:
 
 
 def _find_links(guide: Guide, files: Collection[str]) -> list[str]:
-    """Return the pages about project work to which a page for contributors links."""
+    """Return the pages about project work that a page for contributors links to."""
     pages: dict[str, None] = {}
     for names in _LINK.findall(guide.text):
         name = next(filter(None, names))
@@ -312,7 +312,7 @@ def _resolve_inside(folder: str, name: str) -> str | None:
 
 
 def resolve_link(link: str, target: str) -> str | None:
-    """Return the path to which a symbolic link points.
+    """Return the path that a symbolic link points to.
 
     `link` is the path of the link itself, `target` its content. Returns None if the result is outside the project.
     """

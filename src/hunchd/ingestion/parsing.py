@@ -111,7 +111,7 @@ class Syntax:
     trees: tuple[Tree, ...]
 
     def run_query(self, tree: Tree, query: str) -> list[tuple[str, Node]]:
-        """Return what `query` captures in one of the trees, in file order.
+        """Return the captures of `query` in one of the trees, in file order.
 
         Each capture is a name and a node. Returns an empty list if the query would take too long.
         """

@@ -1,4 +1,4 @@
-"""Removal of what log collectors add before each line.
+"""Removal of the prefixes that log collectors add to each line.
 
 Examples are timestamps, hosts, containers and tasks. A report is the output that a tool printed, before anything
 was added to its lines. Prefixes are recognised by repetition: a prefix is removed only if nearly all lines begin
@@ -128,7 +128,7 @@ def _strip(lines: Sequence[str], element: _Element) -> list[str] | None:
 
 
 def _strip_shared(lines: Sequence[str]) -> list[str] | None:
-    """Return `lines` without the words with which all of them begin.
+    """Return `lines` without the words that all of them begin with.
 
     Such words are what a logger in any format writes before each line of a report. Returns None if the lines share
     no such words, or if the words seem to belong to the report.

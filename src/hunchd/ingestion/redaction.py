@@ -373,7 +373,7 @@ def _is_literal(match: re.Match[str]) -> bool:
 
 
 def _cut_value(match: re.Match[str], kind: str) -> str:
-    """Return an unquoted value without what follows it.
+    """Cut an unquoted value at its end.
 
     This is the punctuation at the end of a sentence, or words that follow without a space.
     """

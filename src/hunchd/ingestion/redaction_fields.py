@@ -1,4 +1,4 @@
-"""Secrets named by what stands in another place: a column, the first argument of a call, the user in a pair.
+"""Secrets recognised by another field: a column, the first argument of a call, the user in a pair.
 
 This module does no I/O.
 """

@@ -35,7 +35,7 @@ from hunchd.ingestion.redaction_words import (
 
 @dataclass(frozen=True, slots=True)
 class SecretFormat:
-    """Format in which an issuer writes its secrets.
+    """Format of an issuer's secrets.
 
     The pattern `source` is tried only if one of `literals` occurs in the text. If the pattern has a group, group 1
     is the secret, otherwise the whole match.

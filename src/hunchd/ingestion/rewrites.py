@@ -38,7 +38,7 @@ class RewrittenCommit(NamedTuple):
 
 
 class _Commit(NamedTuple):
-    """Properties by which a commit is recognised after a rewrite.
+    """Properties that identify a commit after a rewrite.
 
     A rewrite keeps the author and the date, and usually also the subject.
     """

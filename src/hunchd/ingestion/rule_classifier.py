@@ -1,4 +1,4 @@
-"""Classifier that tells what a sentence in a guide asks for.
+"""Classifier for the rules in guides.
 
 A guide is a page of instructions for contributors or coding agents. The classifier is a linear model over hashed
 n-grams of the sentence and the words of its heading, trained on labelled sentences from public guides.

@@ -1,4 +1,4 @@
-"""Extraction of what people state in a session, in eight languages.
+"""Extraction of the statements that people make in a session, in eight languages.
 
 A statement is one or two sentences that will hold beyond the moment, such as a decision or a preference. A trained
 classifier judges every sentence. Rules are used where they are exact: for questions, redacted secrets and other
@@ -155,7 +155,7 @@ def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, str
 
 
 def _find_question(sentences: Sequence[str]) -> str:
-    """Return the question with which an assistant's message ends.
+    """Return the question at the end of an assistant's message.
 
     Returns "" if the message does not end with a question. "Shall I?" is returned with the sentence before it,
     which tells what it is about.
@@ -263,7 +263,7 @@ def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
 
 
 def _judge(pair: SentencePair, rating: bytes | None, question: str) -> _JudgedSentence:
-    """Judge what a sentence states.
+    """Classify the statement of a sentence.
 
     `rating` contains the logits that the statement model computed, or is None if the model has not rated the
     sentence. `question` is the assistant's question that the message answers. A short answer to the question is

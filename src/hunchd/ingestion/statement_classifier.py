@@ -1,4 +1,4 @@
-"""Classifier that tells what kind of statement a sentence makes.
+"""Classifier for the kind of statement that a sentence makes.
 
 Two models judge a sentence. The statement model in the store process reads it with the sentence before it, and
 recognises wordings that nobody has listed. A linear model over hashed character n-grams reads scripts that the

@@ -1,4 +1,4 @@
-"""Detection of lines in which a tool counts, announces or sums up its findings.
+"""Detection of lines that count, announce or sum up the findings of a tool.
 
 Examples are "Found 1 error", "make: *** … Error 1" and "BUILD FAILED in 4s". Such a line consists only of words
 from the vocabulary in which tools report progress. This module does no I/O.
@@ -36,7 +36,7 @@ _MEASUREMENT = re.compile(
 
 
 def is_summary(line: str) -> bool:
-    """Return True if `line` does not say what exactly is wrong.
+    """Return True if `line` names no specific problem.
 
     Such a line says only that something failed, how many things failed, or what to do about it.
     """

@@ -38,7 +38,7 @@ _WARNINGS_SUMMARY = re.compile(r"^={3,} warnings summary.*\n(?:(?!={3,} ).*\n)*"
 
 
 def normalize_output(text: str) -> str:
-    """Remove what varies with how a program was run and its output captured.
+    """Remove differences between runs and captures of the same program.
 
     Line prefixes are removed, URLs become paths, and pytest's warnings summary and captured log are dropped.
     """

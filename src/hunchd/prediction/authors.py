@@ -19,7 +19,7 @@ def count_units(state: PredictorState, email: str, name: str) -> int:
 
 
 def list_main_folders(state: PredictorState, email: str, name: str) -> tuple[str, ...]:
-    """Return the folders in which this author changed files most often.
+    """Return the folders where this author changed files most often.
 
     If the author changed only one file in a folder, the path of that file is returned instead.
     """

@@ -1,4 +1,4 @@
-"""Evidence sources, each of which returns files and scores for a query.
+"""Sources of evidence; each returns files and scores for a query.
 
 A seed is a file from which the query starts, such as an open file; a unit is a unit of work.
 """
@@ -157,7 +157,7 @@ def imports_file(state: PredictorState, user: int, imported: int) -> bool:
 
 
 def find_linking_names(state: PredictorState, user: int, definer: int) -> Array:
-    """Return the keys of the names through which `user` depends on `definer`.
+    """Return the keys of the names that `user` uses from `definer`.
 
     A name that other files define as well, or that many files use, counts only if `user` imports `definer`. In
     languages with explicit imports, no name counts without the import.

@@ -78,7 +78,7 @@ def _iterate_files(state: PredictorState, seed: int, units: Array, recent: Array
 
 
 def _iterate_entries(state: PredictorState, units: Array, recent: Array) -> Iterator[ExpectedFile]:
-    """Yield folders in which each change adds a new file."""
+    """Yield folders where each change adds a new file."""
     here, lately = _list_folders(state, units), _list_folders(state, recent)
     for folder, path in _map_entry_folders(state, recent).items():
         times, of_all = (sum(folder in touched_folders for touched_folders in part) for part in (here, lately))

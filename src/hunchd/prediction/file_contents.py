@@ -163,7 +163,7 @@ _FIELDS = ("paths", "words", "names", "definitions", "uses", "imports", "modules
 
 
 def list_module_keys(path: str) -> list[int]:
-    """Return the keys by which other files import the file `path`.
+    """Return the keys that other files use to import `path`.
 
     The keys are hashes of the last two parts of the path. A file such as `__init__` is imported by the name of its
     folder.
@@ -176,7 +176,7 @@ def list_module_keys(path: str) -> list[int]:
 
 
 def resolve_imports(path: str, imports: Iterable[str]) -> Iterable[int]:
-    """Yield the keys of the modules to which import strings may refer.
+    """Yield the keys of the modules that import strings may refer to.
 
     `path` is the importing file. The keys have the same form as those from `list_module_keys`.
     """
@@ -205,7 +205,7 @@ def resolve_imports(path: str, imports: Iterable[str]) -> Iterable[int]:
 
 
 def _resolve_rust_import(path: str, name: str) -> Iterable[int]:
-    """Yield the keys of modules to which a Rust path may refer.
+    """Yield the keys of modules that a Rust path may refer to.
 
     `crate::runtime::task::{Id}` may refer to the module runtime/task, or to something defined in it.
     """

@@ -201,7 +201,7 @@ class KeyPostings:
         return cached_arrays if newest is None else (cached_arrays[0][-newest:], cached_arrays[1][-newest:])
 
     def build_packed(self, new_numbers: Array | None = None) -> KeyPostings:
-        """Return a copy in which all additions are packed.
+        """Return a copy with all additions packed.
 
         `new_numbers` maps documents to new numbers without changing their order; documents with a negative number
         are dropped.

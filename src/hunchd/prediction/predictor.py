@@ -152,7 +152,7 @@ class Predictor(Learner):
         )
 
     def select_used_names(self, file: str, path: str, names: Iterable[str]) -> frozenset[str]:
-        """Return the names through which `file` depends on `path`.
+        """Return the names that `file` uses from `path`.
 
         They are selected from `names`, which `path` defines.
         """

@@ -32,7 +32,7 @@ SHARE_PRIOR = 0.1  # smoothing weight added to the weight of a file's own change
 
 @dataclass(frozen=True, slots=True)
 class QueryTopic:
-    """Files to which a text points.
+    """Files that a text points to.
 
     The files with the highest strength are called leads. `with_leads` scores files by their weighted mean co-change
     with all leads, and `with_lead` by their co-change with the one lead with which they change most often.

@@ -142,7 +142,7 @@ def resolve_file(name: str, state: PredictorState) -> int | None:
 def _iterate_matches(
     parts: list[str], state: PredictorState, *, requires_all: bool, outside: bool
 ) -> Iterator[tuple[int, int]]:
-    """Yield the files to which a path may refer.
+    """Yield the files that a path may refer to.
 
     Each file comes with the number of trailing path parts that it shares with `parts`. If `requires_all` is True,
     all parts must match; `outside` is True if the path is absolute.

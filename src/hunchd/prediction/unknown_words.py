@@ -56,7 +56,7 @@ def _count_occurrences(state: PredictorState, keys: list[int]) -> Array:
 
 
 def _split_compound(word: str, state: PredictorState) -> list[str]:
-    """Return the two known words of which a compound consists.
+    """Return the two known words of a compound.
 
     Returns an empty list if the word cannot be split into known words. The most even split is preferred. Stop words
     count as known but are left out of the result.

@@ -38,7 +38,7 @@ def rate_kinds(question: str) -> Mapping[str, float]:
 def rate_fact(kinds: Mapping[str, float], fact: Memory | RankingView) -> float:
     """Return the probability that a fact is of the kind that answers a question.
 
-    Any identity may contain the name or the time zone, but the fact with that key comes before it.
+    A question about a name or a time zone prefers the fact with that key to other facts about the user.
     """
     if fact.category != "identity":
         return kinds.get(fact.category or "", 0.0)

@@ -86,7 +86,7 @@ def _count_words(root: str, stems: Sequence[str]) -> int:
 
 
 def _find_places(root: str, text: str, lower: str) -> list[int]:
-    """Return the positions at which words, or parts of words, with this stem begin."""
+    """Return the start positions of words, or parts of words, with this stem."""
     positions: list[int] = []
     is_prefix, root = root.endswith("*"), root.removesuffix("*")
     at, size = lower.find(root), len(root)
@@ -149,7 +149,7 @@ def make_snippet(text: str, query_terms: Iterable[str], *, length: int = SNIPPET
 
 
 def _find_stems(stems: Collection[str], line: str) -> list[int]:
-    """Return the positions at which words with one of these stems begin."""
+    """Return the start positions of words with one of these stems."""
     lower = line.lower()
     if len(lower) != len(line):
         return [match.start() for match in WORD.finditer(line) if stem_prefix(match.group().lower()) in stems]

@@ -143,7 +143,7 @@ def update_result(result: SearchResult, query: str, memory: Memory) -> SearchRes
 
 
 def _quotable_text(memory: Memory | RankingView) -> str:
-    """Return the text of a memory from which snippets are taken.
+    """Return the text of a memory that snippets are taken from.
 
     For commits, the title is left out because it is shown above the snippet, and sign-off lines are left out
     because they do not help readers.
@@ -161,7 +161,7 @@ def _quotable_text(memory: Memory | RankingView) -> str:
 
 
 def _caller_ref(memory: Memory | RankingView) -> str | None:
-    """Return the reference by which the caller knows a memory.
+    """Return the caller's own reference of a memory.
 
     Messages are stored under an internal key made from their position in the log; their sender knows them by the
     reference that the sender assigned.
@@ -171,7 +171,7 @@ def _caller_ref(memory: Memory | RankingView) -> str | None:
 
 
 def build_result(memory: Memory | RankingView, snippet_text: str, score: float, reasons: Sequence[str]) -> SearchResult:
-    """Return a memory in the form in which a search shows it."""
+    """Build the search result for a memory."""
     return SearchResult(
         id=memory.id,
         ref=_caller_ref(memory),
@@ -382,8 +382,8 @@ def _score_kinds(
 ) -> tuple[Table, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Score facts of the kind that the question asks for.
 
-    Also returns which facts are of that kind, and which of them tell what the user asks about themselves. Of the
-    latter, the newest one in the script of the question comes first.
+    Also returns masks of these facts, and of those that answer a question of the users about themselves. Among the
+    second, the newest one in the script of the question comes first.
     """
     facts = {hit.memory.id for hit in hits if hit.memory.kind is Kind.FACT}
     kinds = rate_kinds(query) if facts else {}

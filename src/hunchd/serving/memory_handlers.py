@@ -176,7 +176,7 @@ class MemoryHandlers:
 
     @route("POST /feedback", "feedback", body=Feedback, status=202, errors=(404, 507))
     async def add_feedback(self, raw: Any) -> FeedbackAnswer:
-        """Accept feedback on which memories and predictions helped and which did not."""
+        """Accept feedback on the usefulness of memories and predictions."""
         items, rejections = parse_feedback_body(raw, self._engine.require_project)
         return _add_rejected(await self._engine.record_feedback(items), rejections)
 

@@ -107,7 +107,7 @@ class PageSessions:
         return cookie, session
 
     def find_session(self, request: web.Request) -> PageSession | None:
-        """Return the session to which the request's cookie and key belong.
+        """Return the session of the request's cookie and key.
 
         Returns None if either is wrong, the session has expired, or it was opened under a different host name.
         """

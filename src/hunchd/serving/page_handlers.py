@@ -119,7 +119,7 @@ class PageHandlers:
 
     @route("GET /page/session", "pageSession")
     async def get_session(self, request: web.Request) -> PageSessionAnswer:
-        """Return what the current browser session may do."""
+        """Return the permissions of the current browser session."""
         return _describe_session(self.sessions.find_session(request))
 
     @route("DELETE /page/session", "closePageSession", answers={JSON: PageClosedAnswer})
@@ -132,7 +132,7 @@ class PageHandlers:
 
 
 def _describe_session(session: PageSession | None, *, key: str = "") -> PageSessionAnswer:
-    """Describe what a session may do.
+    """Describe the permissions of a session.
 
     `session` is None for a client that authenticates with the token, which has full access.
     """

@@ -59,7 +59,7 @@ class TeamHandlers:
 
     @route("GET /team/preview", "teamPreview", errors=(404,))
     async def preview(self, query: TeamQuery) -> TeamPreview:
-        """Show exactly what would be sent to the team, without sending it."""
+        """Show the exact data that would be sent to the team, without sending it."""
         return await self._team.preview(query.project)
 
     @route("GET /team/statements", "teamStatements", errors=(404,))

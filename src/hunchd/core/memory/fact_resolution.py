@@ -28,7 +28,7 @@ from hunchd.domain.memory import Kind, Memory, Status, Trust
 
 
 class FactResolver:
-    """Resolver that compares claims with the stored memories and decides what changes."""
+    """Resolver that compares claims with the stored memories, and plans the changes."""
 
     def __init__(self, reader: MemoryReader) -> None:
         self._reader = reader

@@ -13,7 +13,7 @@ MAX_BUNDLES = 256  # bundles of about 40 kB: 10 MB at most
 
 @dataclass(frozen=True, slots=True)
 class BundleKey:
-    """Cache key of a bundle: everything on which its content depends.
+    """Cache key of a bundle: everything that its content depends on.
 
     `revision` is the revision of the project's data. `moment` is the number of the ten-minute period, because
     bundles state ages in words. A bundle is outdated when either has changed.

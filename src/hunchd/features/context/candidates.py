@@ -48,7 +48,7 @@ MAX_TRACE_LINES = 12  # lines at the end of a trace that are shown
 
 @dataclass(frozen=True, slots=True)
 class CandidateInput:
-    """Everything from which the candidates for one bundle are built."""
+    """Inputs for building the candidates of one bundle."""
 
     project: str
     focus: Focus

@@ -123,7 +123,7 @@ def find_roles(file: str | None, activity: str = "", open_files: Sequence[str] =
 
 
 def _list_roles(fact: Memory) -> frozenset[str]:
-    """Return the roles, of which one makes a convention apply."""
+    """Return the file roles that make a convention apply."""
     if _is_instruction(fact):
         topic = get_topic(fact)
         if not topic and is_for_agents(fact):
@@ -141,7 +141,7 @@ def is_for_agents(fact: Memory) -> bool:
 
 
 def says_where(fact: Memory) -> bool:
-    """Return True for a rule whose page itself says to which files it applies."""
+    """Return True if the page of a rule names the files that it applies to."""
     return _is_instruction(fact) and bool(get_part(fact) or get_globs(fact) or is_on_demand(fact))
 
 

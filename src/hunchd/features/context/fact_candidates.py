@@ -583,7 +583,7 @@ def extract_words(text: str) -> frozenset[str]:
 
 
 def _render_sentence(fact: Memory) -> str:
-    """Return the text of a fact: what the user said as it was said if it is short, otherwise its summary."""
+    """Return the text of a fact: the user's own words if they are short, otherwise a summary."""
     if fact.trust is Trust.USER and fact.content.strip() and len(fact.content) <= MAX_VERBATIM:
         return " ".join(fact.content.split())
     if fact.kind is Kind.FACT and fact.key and fact.value and fact.category not in ("decision", "instruction"):

@@ -67,7 +67,7 @@ def _iter_fixes(project: Project, errors: list[str]) -> Iterator[PredictedMemory
 
 
 def _iter_possible_errors(project: Project, error_text: str) -> Iterator[PredictedMemoryAnswer]:
-    """Yield the known errors to which an ambiguous last line may refer."""
+    """Yield the known errors that an ambiguous last line may refer to."""
     may_be = find_possible_errors(error_text, project)
     for error in may_be:
         yield _build_prediction(

@@ -107,7 +107,7 @@ class CodeSearchService(Feature):
                 await self._get_current_index(project)
 
     def reorder(self, prediction: Prediction, focus: Focus, project: Project, k: int) -> Prediction:
-        """Reorder the files of a prediction in the order in which code search ranks them.
+        """Reorder the files of a prediction by their rank in code search.
 
         Returns the prediction unchanged if the index is not open, if the focus has no question, or if the focus has
         a current file or an error. The n-th file always gets the n-th highest probability, because probabilities
@@ -251,7 +251,7 @@ def _select_files(index: CodeIndex, request: SearchRequest) -> Array | None:
 
 
 def _list_degradations(project: Project) -> tuple[str, ...]:
-    """Return a message for each way in which the index is incomplete."""
+    """Return a message for each missing part of the index."""
     done_count, total = project.files.pair
     if project.indexing and done_count < total:
         return (f"{project.name}: {done_count:,} of {total:,} files can be searched so far",)

@@ -164,7 +164,7 @@ def build_facts(
 
 
 def list_messages(links: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
-    """Return the ids of the messages in which a fact, or what it replaced, was said."""
+    """Return the ids of the messages that stated a fact or its predecessor."""
     return tuple(str(link["ref"]) for link in links if link.get("type") in ("said_in", SAID_BEFORE))
 
 

@@ -1,4 +1,4 @@
-"""Reactions to answers, inferred from what a session does next.
+"""Reactions to answers, inferred from the next steps of a session.
 
 A memory in a prompt ranks differently for similar questions afterwards if the question was asked again, if the
 answer was regenerated or called wrong or incomplete, or depending on whether the answer used the memory.

@@ -85,7 +85,7 @@ class SessionReader(Feature):
         self.trouble = ""  # reason for a pause; "" if there is none
 
     def enqueue(self, session: str) -> None:
-        """Queue a session in which a language model may find more facts.
+        """Queue a session for the language model, which may find more facts.
 
         The rules have already extracted the facts that they find.
         """

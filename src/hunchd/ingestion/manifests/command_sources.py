@@ -172,7 +172,7 @@ def _read_workflow(path: str, text: str, paths: Sequence[str]) -> Iterator[Comma
 
 
 def _follow_folders(lines: Iterable[str], folder: str, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the commands in lines of shell code, each with the folder in which it runs.
+    """Yield the commands in lines of shell code, each with its working folder.
 
     If the code changes to a folder that contains one of `paths`, the commands after that run in this folder.
     """
@@ -184,7 +184,7 @@ def _follow_folders(lines: Iterable[str], folder: str, paths: Sequence[str]) -> 
 
 
 def _find_scripts(node: object, folder: str) -> Iterator[tuple[str, str]]:
-    """Yield the shell code in a CI document, each with the folder in which it runs."""
+    """Yield the shell code in a CI document, each with its working folder."""
     if isinstance(node, list):
         for one in node:
             settings = one.get("with") if isinstance(one, dict) else None

@@ -154,7 +154,7 @@ _COMMENT: Final = re.compile(r"\s+(?:#\s|\d?>>?\s).*$")  # or redirected output
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Command for a purpose, with the file in which it was found.
+    """Command for a purpose, with the file that contains it.
 
     `weight` says how strong the evidence from that file is.
     """
@@ -167,7 +167,7 @@ class Command:
 
     @property
     def language(self) -> str:
-        """Return the programming language for which the command's program is made.
+        """Return the programming language of the command's program.
 
         Returns "" if the program is not specific to a language.
         """

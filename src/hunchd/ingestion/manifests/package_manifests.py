@@ -104,7 +104,7 @@ def read_gemfile(text: str) -> Iterator[Statement]:
 
 
 def read_cpp_standards(text: str) -> Iterator[Statement]:
-    """Yield the oldest C++ and C standards with which a CMake project compiles."""
+    """Yield the oldest C++ and C standards that a CMake project supports."""
     for key, name in (("c++ standard", "CXX"), ("c standard", "C")):
         standards = re.findall(rf"\b(?:CMAKE_{name}_STANDARD\s+|{name.lower()}_std_)(\d\d)\b", text)
         oldest = min(standards, key=lambda one: int(one) - 100 * (int(one) > 80), default=None)  # 98 is older than 11

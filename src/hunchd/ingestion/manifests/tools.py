@@ -129,7 +129,7 @@ def find_languages(text: str) -> tuple[str, ...]:
 
 
 def count_files(tools: str, files_by_language: Mapping[str | None, int]) -> int:
-    """Return the number of files in the languages for which `tools` are made."""
+    """Return the number of files in the languages of `tools`."""
     return sum(files_by_language.get(language, 0) for language in find_languages(tools))
 
 
