@@ -197,7 +197,7 @@ class Maintenance(Feature):
                     logger.warning("could not save the usage data: %s", error)
 
     async def run_saving(self) -> None:
-        """Save the usage data every SAVE_INTERVAL_SECONDS, forever."""
+        """Save the usage data every SAVE_INTERVAL_SECONDS, until cancelled."""
         while True:
             await asyncio.sleep(SAVE_INTERVAL_SECONDS)
             await self.save_usage()

@@ -301,7 +301,7 @@ class RunManager:
         )
 
     async def run_unfinished(self) -> None:
-        """Continue runs that were interrupted by a crash or a full disk, forever."""
+        """Continue runs that were interrupted by a crash or a full disk, until cancelled."""
         await self._applier.wait_until_ready()
         await self._find_unfinished()
         failure_count = 0

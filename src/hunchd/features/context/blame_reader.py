@@ -48,7 +48,7 @@ class BlameReader(Feature):
         self._work.set()
 
     async def run(self) -> None:
-        """Read requested files that have not been read yet, forever.
+        """Read requested files that have not been read yet, until cancelled.
 
         The most recently opened file comes first.
         """

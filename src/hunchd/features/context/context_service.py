@@ -185,7 +185,7 @@ class ContextService(Feature):
             self._prefetch_requested.set()
 
     async def run_prefetch(self) -> None:
-        """Prefetch bundles for the current file and the likely next ones, forever."""
+        """Prefetch bundles for the current file and the likely next ones, until cancelled."""
         while True:
             await self._prefetch_requested.wait()
             began = time.monotonic()

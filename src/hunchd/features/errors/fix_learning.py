@@ -95,7 +95,7 @@ class FixLearner(Feature):
             self.history_search.enqueue(project, event)
 
     async def run(self) -> None:
-        """Process queued events, forever."""
+        """Process queued events, until cancelled."""
         while True:
             await self._work.wait()
             self._work.clear()

@@ -79,7 +79,7 @@ class HistoryFixSearch:
         self._tombstones.delete(identifier)
 
     async def run(self) -> None:
-        """Look for fixes for queued errors in the history, forever."""
+        """Look for fixes for queued errors in the history, until cancelled."""
         while True:
             await self._work.wait()
             self._work.clear()

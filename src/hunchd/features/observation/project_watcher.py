@@ -97,14 +97,14 @@ class ProjectWatcher(Feature):
         raise Unavailable("the watching thread has ended; see the log for the cause")
 
     async def run_feed(self) -> None:
-        """Pass signals from the watchers to the signal intake, forever."""
+        """Pass signals from the watchers to the signal intake, until cancelled."""
         while True:
             batch = await self._feed.read_batch()
             await self._retry_until_accepted(partial(self._intake.accept_observed, batch))
             self._feed.mark_done(len(batch))
 
     async def run_spool(self) -> None:
-        """Pass messages from the spool to the signal intake, forever.
+        """Pass messages from the spool to the signal intake, until cancelled.
 
         A message is deleted once it is in the journal.
         """

@@ -103,7 +103,7 @@ class PatternMiner(Feature):
             self._work.set()
 
     async def run(self) -> None:
-        """Mine the queued projects, one at a time, forever.
+        """Mine the queued projects, one at a time, until cancelled.
 
         Mining of a project starts once nobody is working in it.
         """

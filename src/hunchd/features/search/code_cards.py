@@ -65,7 +65,7 @@ class CardEmbedder(Feature):
         self._progress.pop(project_id, None)
 
     async def run(self) -> None:
-        """Embed the cards of the queued projects' files, forever."""
+        """Embed the cards of the queued projects' files, until cancelled."""
         while True:
             await self._work.wait()
             await asyncio.sleep(PAUSE)

@@ -95,7 +95,7 @@ class CodeSearchService(Feature):
         self._work.set()
 
     async def refresh_indexes(self) -> None:
-        """Open the indexes of queued projects, forever.
+        """Open the indexes of queued projects, until cancelled.
 
         Callers that must be fast use only indexes that are already open.
         """

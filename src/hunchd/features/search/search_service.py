@@ -1,4 +1,4 @@
-"""Search in cached and stored memories, whose results form one ranked list."""
+"""Search in cached and stored memories, with one ranked list of results."""
 
 from __future__ import annotations
 

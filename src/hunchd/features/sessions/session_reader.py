@@ -111,7 +111,7 @@ class SessionReader(Feature):
         }
 
     async def run(self) -> None:
-        """Read the sessions that earlier processes left unread, then new ones, forever."""
+        """Read the sessions that earlier processes left unread, then new ones, until cancelled."""
         await self._sessions.wait_until_ready()
         for head in list(self._sessions.heads.values()):
             if (

@@ -476,7 +476,7 @@ class SessionService(Feature):
         self._wake.set()
 
     async def run_condensing(self) -> None:
-        """Fold new messages, write episodes and end idle sessions, forever.
+        """Fold new messages, write episodes and end idle sessions, until cancelled.
 
         Because this happens in the background, prompts do not have to wait for it.
         """

@@ -136,7 +136,7 @@ class TeamSync:
         self._wake.set()
 
     async def run(self) -> None:
-        """Synchronise repeatedly, forever."""
+        """Synchronise repeatedly, until cancelled."""
         await asyncio.sleep(random.uniform(0, min(1.0, self._poll_seconds)))
         while True:
             await self.sync()

@@ -91,7 +91,7 @@ class CommandLearner(Feature):
         return any(Path(folder).is_relative_to(private) for private in self._private_folders)
 
     async def run(self) -> None:
-        """Update the command logs of scheduled projects, forever."""
+        """Update the command logs of scheduled projects, until cancelled."""
         while True:
             await self._work.wait()
             self._work.clear()
