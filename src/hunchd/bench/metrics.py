@@ -74,26 +74,26 @@ def average_by_unit(rows: Sequence[tuple[str, tuple[float, ...]]], names: Sequen
     return np.array([np.mean(values, axis=0) for values in groups.values()]).reshape(-1, len(names))
 
 
-def compute_interval(values: NDArray[Any], *, share: float = 0.95, seed: int = 0) -> tuple[float, float]:
-    """Return the bootstrap confidence interval of the mean.
+def compute_interval(values: NDArray[Any]) -> tuple[float, float]:
+    """Return the bootstrap 95 % confidence interval of the mean.
 
     `values` contains one value for each unit of work. Both ends are NaN if there are fewer than two values.
     """
     if len(values) < 2:
         return (float("nan"), float("nan"))
-    resamples = np.random.default_rng(seed).integers(0, len(values), (RESAMPLES, len(values)))
+    resamples = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
     means = values[resamples].mean(axis=1)
-    low, high = np.quantile(means, [(1 - share) / 2, (1 + share) / 2])
+    low, high = np.quantile(means, [0.025, 0.975])
     return (float(low), float(high))
 
 
-def compare_paired(ours: NDArray[Any], theirs: NDArray[Any], *, seed: int = 0) -> tuple[float, float]:
+def compare_paired(ours: NDArray[Any], theirs: NDArray[Any]) -> tuple[float, float]:
     """Compare two methods by a bootstrap paired by unit of work.
 
     Returns the mean difference, and the share of resamples in which `ours` is not better.
     """
     difference = ours - theirs
-    resamples = np.random.default_rng(seed).integers(0, len(difference), (RESAMPLES, len(difference)))
+    resamples = np.random.default_rng(0).integers(0, len(difference), (RESAMPLES, len(difference)))
     return float(difference.mean()), float((difference[resamples].mean(axis=1) <= 0).mean())
 
 

@@ -108,10 +108,10 @@ class Client:
         return False
 
 
-def is_answering(daemon: Rendezvous, *, timeout: float = PING_TIMEOUT_SECONDS) -> bool:
-    """Return True if the daemon answers GET /health within `timeout` seconds."""
+def is_answering(daemon: Rendezvous) -> bool:
+    """Return True if the daemon answers GET /health within PING_TIMEOUT_SECONDS."""
     try:
-        response = http.send_request(get_address(daemon), "GET", "/health", headers={}, timeout=timeout)
+        response = http.send_request(get_address(daemon), "GET", "/health", headers={}, timeout=PING_TIMEOUT_SECONDS)
         response.read_body()  # a disconnect before the end would be an error for the daemon
     except OSError:
         return False

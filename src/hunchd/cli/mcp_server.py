@@ -48,16 +48,9 @@ def serve(arguments: Namespace) -> int:
 
 
 def find_root(path: str) -> str | None:
-    """Return the root of the repository that contains `path`.
+    from hunchd.repository import layout
 
-    Returns None if there is no repository, or git cannot use it.
-    """
-    from pathlib import Path
-
-    from hunchd.repository.layout import find_repository
-
-    layout = find_repository(Path(path))
-    return str(layout.root) if layout is not None and not layout.problem else None
+    return layout.find_root(path)
 
 
 class ConversationDriver:

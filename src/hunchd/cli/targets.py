@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from hunchd.cli.client import Client
 from hunchd.cli.errors import CommandError, WrongUsage
-from hunchd.repository.layout import find_repository, is_folder
+from hunchd.repository.layout import find_repository, find_root, is_folder
 
 # Like git: a file with a zero byte in this many bytes is binary.
 _BINARY_CHECK_BYTES: Final = 8_000  # bytes
@@ -75,8 +75,7 @@ def find_project_root_or_none(directory: str | None) -> str | None:
     """
     if directory is not None:
         return find_project_root(resolve_folder(directory))
-    layout = find_repository(Path.cwd())
-    return str(layout.root) if layout is not None and not layout.problem else None
+    return find_root(str(Path.cwd()))
 
 
 def find_registered_project(client: Client, argument: str) -> dict[str, Any]:

@@ -27,18 +27,18 @@ def notify_manager(message: str, environment: Mapping[str, str] = os.environ) ->
     return False
 
 
-async def ping_watchdog(environment: Mapping[str, str] = os.environ) -> None:
+async def ping_watchdog() -> None:
     """Notify the service manager repeatedly, twice per watchdog interval.
 
     If the event loop is blocked, the notifications stop and the service manager restarts the daemon. Returns
     immediately if no watchdog is set for this process.
     """
-    interval = int(environment.get("WATCHDOG_USEC", "0")) / 1e6  # seconds
-    watchdog_pid = environment.get("WATCHDOG_PID")
+    interval = int(os.environ.get("WATCHDOG_USEC", "0")) / 1e6  # seconds
+    watchdog_pid = os.environ.get("WATCHDOG_PID")
     if not interval or (watchdog_pid and int(watchdog_pid) != os.getpid()):
         return
     while True:
-        notify_manager("WATCHDOG=1", environment)
+        notify_manager("WATCHDOG=1")
         await asyncio.sleep(interval / 2)
 
 

@@ -35,16 +35,16 @@ def unknown_cursor() -> InvalidInput:
     return InvalidInput("unknown cursor; start again without a cursor", field="cursor")
 
 
-def decode_json(raw: bytes, *, depth: int = MAX_DEPTH) -> Any:
+def decode_json(raw: bytes) -> Any:
     """Decode the JSON value in `raw`.
 
     Raises MalformedRequest if `raw` is empty, is not UTF-8 or not JSON, or contains duplicate keys, NaN, infinity,
-    integers beyond 64 bits, or nesting deeper than `depth`. Never raises RecursionError.
+    integers beyond 64 bits, or nesting deeper than MAX_DEPTH. Never raises RecursionError.
     """
     if not raw.strip():
         raise MalformedRequest("the body is empty; send JSON")
-    if nests_deeper_than(raw, depth):
-        raise MalformedRequest(f"the JSON nests deeper than {depth} levels, or its brackets do not match")
+    if nests_deeper_than(raw, MAX_DEPTH):
+        raise MalformedRequest(f"the JSON nests deeper than {MAX_DEPTH} levels, or its brackets do not match")
     try:
         return _DECODER.decode(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

@@ -273,6 +273,15 @@ def _is_git_dir(path: Path) -> bool:
     return is_folder(common / "objects") and is_folder(common / "refs")
 
 
+def find_root(path: str) -> str | None:
+    """Return the root of the repository that contains `path`.
+
+    Returns None if there is no repository, or git cannot use it.
+    """
+    layout = find_repository(Path(path))
+    return str(layout.root) if layout is not None and not layout.problem else None
+
+
 def is_folder(path: Path) -> bool:
     """Return True if `path` is an accessible folder."""
     try:

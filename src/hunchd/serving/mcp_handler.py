@@ -13,7 +13,6 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -41,7 +40,7 @@ from hunchd.protocol.requests import (
 )
 from hunchd.protocol.responses import PageAnswer, bundle_answer, to_json
 from hunchd.protocol.struct_decoding import decode, decode_query
-from hunchd.repository.layout import find_repository
+from hunchd.repository.layout import find_root
 from hunchd.serving.limits import ServerLimits
 from hunchd.serving.request_bodies import read_json_body
 from hunchd.serving.responses import get_status, json_response
@@ -76,7 +75,7 @@ class McpHandler:
     def __init__(self, engine: Engine, limits: ServerLimits) -> None:
         self._engine = engine
         self._limits = limits
-        self._resolver = ProjectResolver(None, _find_root)
+        self._resolver = ProjectResolver(None, find_root)
 
     @route(
         "POST /mcp",
@@ -228,8 +227,3 @@ def _accepts_json(accept: str | None) -> bool:
 
 def _error_response(identifier: Any, refusal: jsonrpc.JsonRpcError) -> web.Response:
     return json_response(jsonrpc.error_response(identifier, refusal), status=_STATUSES.get(refusal.code, 200))
-
-
-def _find_root(path: str) -> str | None:
-    layout = find_repository(Path(path))
-    return str(layout.root) if layout is not None and not layout.problem else None

@@ -323,13 +323,9 @@ def build_command(
     return (*line, *(() if embedding else ("--no-embedding",)))
 
 
-def build_environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of the store process.
-
-    This is `base` (default: the current environment) plus PROCESS_LIMITS, which take effect only if they are set
-    before the process starts.
-    """
-    return {**(os.environ if base is None else base), **PROCESS_LIMITS}
+def build_environment() -> dict[str, str]:
+    """Return the environment of the store process; PROCESS_LIMITS must be set before it starts."""
+    return {**os.environ, **PROCESS_LIMITS}
 
 
 def encode_hit(hit: Hit) -> StoredHit:
