@@ -23,16 +23,16 @@ _REDIRECT: Final = (
 
 def ui(arguments: Namespace) -> int:
     client = connect(start=not arguments.no_start)
-    told = client.post("/page/codes", {"read_only": arguments.read_only})
+    answer = client.post("/page/codes", {"read_only": arguments.read_only})
     base = client.daemon.url
     # After "#" a browser sends nothing, and the page removes it from its history at once.
-    url = f"{base}{told['path']}#code={told['code']}"
+    url = f"{base}{answer['path']}#code={answer['code']}"
     if arguments.json:
-        print_json({"url": url, "seconds": told["seconds"]})
+        print_json({"url": url, "seconds": answer["seconds"]})
         return 0
     if arguments.prints or not _open_browser(url):
         port = base.rpartition(":")[2]
-        print(f"Open this address within {told['seconds']:.0f} seconds; it works once:\n\n  {url}\n")
+        print(f"Open this address within {answer['seconds']:.0f} seconds; it works once:\n\n  {url}\n")
         print(f"On another machine, first run there:  ssh -L {port}:127.0.0.1:{port} HOST")
         return 0
     print("The page opens in your browser. If nothing opens, run:  hunch ui --print")
