@@ -92,7 +92,7 @@ def test_results_users_contain_the_exact_name(shop: Shop) -> None:
     shop.save({"shop/till.py": other})
     query = parse_query("what calls apply_discount?")
     ranking = rank(shop.index, query, PredictionScores())
-    results = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
+    results = build_results(shop.index, query, ranking, frozenset())
     [till] = [result for result in results if result.path == "shop/till.py"]
 
     assert not contains_name(till, other, query.users_of)
@@ -107,11 +107,13 @@ def test_rank_question_for_list_prefers_constants(shop: Shop) -> None:
     shop.save(
         {
             "shop/pay.py": "def pay(currency):\n    return convert(currency)\n",
-            "shop/codes.py": "# Each currency\nCODES = ('eur', 'usd')\n",
+            "shop/codes.py": "# Each supported currency\nCODES = (\n    'eur',\n    'usd',\n)\n",
         }
     )
+    query = parse_query("which currencies are supported?")
+    [best, *_] = build_results(shop.index, query, rank(shop.index, query, PredictionScores()), frozenset())
 
-    assert shop.ask("which currencies are supported?")[0] == "shop/codes.py"
+    assert best.path == "shop/codes.py"
 
 
 def test_rank_body_stands_before_setter(shop: Shop) -> None:
@@ -121,7 +123,7 @@ def test_rank_body_stands_before_setter(shop: Shop) -> None:
     query = parse_query("where is the wrapping of a gift done?")
     ranking = rank(shop.index, query, PredictionScores())
 
-    results = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
+    results = build_results(shop.index, query, ranking, frozenset())
 
     assert results[0].name == "wrap"
 
@@ -130,7 +132,7 @@ def test_rank_traceback_leads_to_its_file(shop: Shop) -> None:
     text = 'it fails\n  File "/srv/shop/impls.py", line 2, in encode\nTypeError: price'
 
     ranking = rank(shop.index, parse_query(text), PredictionScores())
-    [best, *_] = build_results(shop.index, parse_query(text), ranking.files, ranking.matches, frozenset())
+    [best, *_] = build_results(shop.index, parse_query(text), ranking, frozenset())
 
     assert (best.path, best.name) == ("shop/impls.py", "encode")
     assert "in the traceback" in best.reasons
@@ -138,13 +140,25 @@ def test_rank_traceback_leads_to_its_file(shop: Shop) -> None:
 
 def test_rank_prediction_and_meaning_count(shop: Shop) -> None:
     query = parse_query("thing")
-    near = np.array([float(path == "shop/basket.py") for path in shop.index.paths], "<f4")
+    near = np.array([float(shop.index.paths[file] == "shop/basket.py") for file in shop.index.chunk_files], "<f4")
 
     assert (
         rank(shop.index, query, PredictionScores({"shop/impls.py": 2.0, "shop/prices.py": 1.0})).files[0].path
         == "shop/impls.py"
     )
     assert rank(shop.index, query, PredictionScores(), near).files[0].path == "shop/basket.py"
+
+
+def test_sentence_finds_chunk_by_meaning_alone(shop: Shop) -> None:
+    query = parse_query("Where is it that they get their rebate?")
+    near = np.array([float(shop.index.paths[file] == "shop/basket.py") for file in shop.index.chunk_files], "<f4")
+    ranking = rank(shop.index, query, PredictionScores(), near)
+    [best, *_] = build_results(shop.index, query, ranking, frozenset())
+
+    assert query.is_sentence
+    assert not parse_query("basket store rebate lookup").is_sentence
+    assert best.path == "shop/basket.py"
+    assert "close in meaning" in best.reasons
 
 
 def test_index_follows_saves_and_removals(shop: Shop) -> None:
@@ -183,7 +197,7 @@ def test_index_damaged_file_is_empty(shop: Shop) -> None:
 def test_result_shows_lines_that_answer(shop: Shop) -> None:
     query = parse_query("where are items appended to the basket")
     ranking = rank(shop.index, query, PredictionScores())
-    [best, *_] = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
+    [best, *_] = build_results(shop.index, query, ranking, frozenset())
 
     assert (best.path, best.start, best.end) == ("shop/basket.py", 2, 4)
     assert best.title.startswith("Basket: def add_item(")
@@ -194,7 +208,7 @@ def test_result_shows_lines_that_answer(shop: Shop) -> None:
 def test_snippet_leaves_out_the_signature(shop: Shop) -> None:
     query = parse_query("apply_discount")
     ranking = rank(shop.index, query, PredictionScores())
-    [best, *_] = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
+    [best, *_] = build_results(shop.index, query, ranking, frozenset())
 
     assert extract_snippet(best, SHOP["shop/prices.py"]) == "rate = 3\nreturn price - rate"
 
@@ -207,7 +221,7 @@ def test_changelog_task_shows_newest_section(shop: Shop) -> None:
     shop.save({"CHANGES.md": "# Changes\n\n## Unreleased\n\n## 1.0\n\n- A change log entry is added.\n"})
     query = parse_query("how do I add a change log entry")
     ranking = rank(shop.index, query, PredictionScores())
-    results = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
+    results = build_results(shop.index, query, ranking, frozenset())
     assert next(result.name for result in results if result.path == "CHANGES.md") == "Unreleased"
 
 
@@ -228,6 +242,6 @@ def test_result_prefers_what_does_something(shop: Shop) -> None:
     )
     query = parse_query("where are orders cancelled by cancel_order")
     ranking = rank(shop.index, query, PredictionScores())
-    [best, *_] = build_results(shop.index, query, ranking.files, ranking.matches, frozenset())
+    [best, *_] = build_results(shop.index, query, ranking, frozenset())
 
     assert (best.path, best.name) == ("shop/orders.py", "cancel")

@@ -1,4 +1,4 @@
-"""Vectors of files are kept in eight bits, found by path, and compared with a question's."""
+"""Vectors of chunks are kept in eight bits, found by their card, and compared with a question's."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ from pathlib import Path
 
 import numpy as np
 
-from hunchd.codesearch import vectors
-from hunchd.codesearch.cards import LONGEST, build_card
+from hunchd.codesearch import records, vectors
+from hunchd.codesearch.cards import MOST_WORDS, build_card
+from hunchd.codesearch.chunks import build_chunks
 from hunchd.ingestion.parsing import parse_outline
 
 
 def unit(*numbers: float) -> bytes:
-    vector = np.array(numbers, "<f4")
+    vector = np.zeros(2 * vectors.DIMENSIONS, "<f4")
+    vector[: len(numbers)] = numbers
     return (vector / np.linalg.norm(vector)).tobytes()
 
 
-def test_vectors_written_are_aligned_by_path(tmp_path: Path) -> None:
+def test_vectors_written_are_aligned_by_key(tmp_path: Path) -> None:
     file = tmp_path / vectors.NAME
-    kept = {
-        vectors.compute_path_key("a.py"): (1, vectors.quantize_vector(unit(1, 0))),
-        vectors.compute_path_key("b.py"): (2, vectors.quantize_vector(unit(0, 1))),
-    }
+    kept = {11: vectors.quantize_vector(unit(1, 0)), 22: vectors.quantize_vector(unit(0, 1))}
     vectors.write(file, kept, vectors.SeenState("0123456789ABCDEF", 7))
 
     assert vectors.read_vectors(file) == kept
     assert vectors.read_seen_state(file) == ("0123456789ABCDEF", 7)
-    near = vectors.compute_cosines(vectors.align_vectors(file, ["b.py", "new.py", "a.py"]), unit(0.6, 0.8))
-    assert np.allclose(near, [0.8, 0.0, 0.6], atol=0.01)
+    aligned = vectors.align_vectors(file, np.array([22, 33, 11], "<u8"))
+    assert np.allclose(vectors.compute_cosines(aligned, unit(0.6, 0.8)), [0.8, 0.0, 0.6], atol=0.01)
 
 
 def test_vectors_damaged_file_has_none(tmp_path: Path) -> None:
@@ -36,16 +35,25 @@ def test_vectors_damaged_file_has_none(tmp_path: Path) -> None:
 
     assert vectors.read_vectors(file) == {}
     assert vectors.read_seen_state(file) == vectors.NOTHING_SEEN
-    assert vectors.align_vectors(file, ["a.py"]).shape == (1, 0)
-    assert vectors.compute_cosines(vectors.align_vectors(file, ["a.py"]), unit(1, 0)).tolist() == [0.0]
+    aligned = vectors.align_vectors(file, np.array([1], "<u8"))
+    assert aligned.shape == (1, 0)
+    assert vectors.compute_cosines(aligned, unit(1, 0)).tolist() == [0.0]
 
 
-def test_card_says_path_names_and_documentation() -> None:
-    source = (
-        '"""Keeps baskets."""\n\nclass BasketStore:\n    """Where they lie."""\n    def add_item(self):\n        pass\n'
+def test_card_says_path_name_and_lines() -> None:
+    card = build_card(
+        "shop/basket_store.py", "BasketStore", "addItem", ["def addItem(self, item):", "  items.add(item)"]
     )
-    card = build_card(parse_outline("shop/basket_store.py", source.encode()))
 
-    assert card.startswith("shop basket store py. Keeps baskets. basket store, add item")
-    assert "Where they lie." in card
-    assert len(build_card(parse_outline("a.py", b"def f(): pass\n" * 3_000))) <= LONGEST
+    assert card.startswith("shop basket store basket store add item")
+    assert card.split().count("item") == 2
+    assert len(build_card("a.py", "", "f", [f"word{at}" for at in range(500)]).split()) == MOST_WORDS
+
+
+def test_packed_chunks_keep_cards() -> None:
+    source = b"class Basket:\n    def add(self):\n        self.n += 1\n        return self\n"
+    chunks = build_chunks(parse_outline("shop/basket.py", source), source.decode())
+    record = records.unpack(records.pack(chunks))
+
+    assert record.unpack_cards() == [chunk.card for chunk in chunks]
+    assert len(set(record.keys.tolist())) == len(chunks)

@@ -17,8 +17,8 @@ from typing import Any
 from hunchd.bench.search_store import Bm25
 from hunchd.codesearch import records, vectors
 from hunchd.codesearch import segment as segments
-from hunchd.codesearch.cards import build_card
 from hunchd.codesearch.chunks import build_chunks
+from hunchd.codesearch.definitions import PER_FILE
 from hunchd.codesearch.index import BASE, CodeIndex
 from hunchd.codesearch.query import parse_query
 from hunchd.codesearch.ranking import PredictionScores, rank
@@ -162,14 +162,14 @@ class _BenchmarkIndex:
         for outline, _ in outlines:
             self._predictor.update_content(outline)
         self._model = model
-        cards = {outline.path: build_card(outline) for outline, _ in outlines}
-        card_vectors = model.embed([cards[path] for path in self._index.paths]) if model is not None else []
-        stored_vectors = {
-            vectors.compute_path_key(path): (0, vectors.quantize_vector(vector))
-            for path, vector in zip(self._index.paths, card_vectors, strict=False)
+        cards = {
+            int(key): card
+            for _, _, _, record in files
+            for key, card in zip(record.keys.tolist(), record.unpack_cards(), strict=True)
         }
-        vectors.write(folder / vectors.NAME, stored_vectors)
-        self._vectors = vectors.align_vectors(folder / vectors.NAME, self._index.paths)
+        card_vectors = model.embed(list(cards.values())) if model is not None else []
+        vectors.write(folder / vectors.NAME, dict(zip(cards, map(vectors.quantize_vector, card_vectors), strict=False)))
+        self._vectors = vectors.align_vectors(folder / vectors.NAME, self._index.get_card_keys())
         self._now = int(time.time())
         self._paths = [outline.path for outline, _ in outlines]
         self._plain = Bm25(f"{outline.path}\n{text}" for outline, text in outlines)
@@ -193,8 +193,10 @@ class _BenchmarkIndex:
         if system != "without history":
             focus = Focus(project="", query=code_query.gist)
             prediction = PredictionScores(self._predictor.score_files(focus, now=self._now, k=CANDIDATES))
-        ranked_files = rank(self._index, code_query, prediction, meaning, most=CUTOFF)
-        return [file.path for file in drop_weak(ranked_files.files) if is_answer(file)]
+        ranking = rank(self._index, code_query, prediction, meaning, most=CUTOFF * PER_FILE)
+        if ranking.chunks:
+            return list(dict.fromkeys(file.path for file, _ in ranking.chunks))[:CUTOFF]
+        return [file.path for file in drop_weak(ranking.files) if is_answer(file)][:CUTOFF]
 
 
 def _iterate_outlines(root: Path) -> Iterator[tuple[FileOutline, str]]:

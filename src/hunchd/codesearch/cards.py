@@ -1,22 +1,37 @@
-"""Cards: short descriptions of files, which a model embeds."""
+"""Cards: short descriptions of chunks, which a model embeds."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from hunchd.domain.code import FileOutline
+from hunchd.codesearch.terms import LONGEST_RUN, split_path_words
 from hunchd.text.identifiers import split_code_words
 
-LONGEST: Final = 600  # characters; the shipped model reads about this many
-MOST_NAMES: Final = 40
-MOST_DOCS: Final = 5
-_MEMBERS: Final = frozenset({"field", "method", "key"})
+MOST_WORDS: Final = 110  # the model reads 128 word pieces
+MOST_TIMES: Final = 2  # that a word is repeated
+_RUN = re.compile(rf"\b\w{{1,{LONGEST_RUN}}}\b")
 
 
-def build_card(outline: FileOutline) -> str:
-    """Build the card of a file: path, documentation and names."""
-    names = dict.fromkeys(" ".join(split_code_words(symbol.name)) for symbol in outline.symbols)
-    docs = [symbol.doc for symbol in outline.symbols if symbol.doc and symbol.kind not in _MEMBERS]
-    path = " ".join(outline.path.replace("/", " ").replace("_", " ").replace(".", " ").split())
-    card_text = f"{path}. {outline.doc} {', '.join(list(names)[:MOST_NAMES])}. {' '.join(docs[:MOST_DOCS])}"
-    return card_text[:LONGEST]
+def build_card(path: str, container: str, title: str, lines: Iterable[str]) -> str:
+    """Build the card of a chunk: words of its path, name and lines.
+
+    Punctuation, and words that have been said twice, are left out.
+    """
+    counts: Counter[str] = Counter()
+    words: list[str] = []
+    for part in (split_path_words(path), f"{container} {title}", *lines):
+        words += _take_new_words(part, counts)
+        if len(words) >= MOST_WORDS:
+            break
+    return " ".join(words[:MOST_WORDS])
+
+
+def _take_new_words(text: str, counts: Counter[str]) -> Iterator[str]:
+    for run in _RUN.findall(text):
+        for word in split_code_words(run):
+            counts[word] += 1
+            if counts[word] <= MOST_TIMES:
+                yield word

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from hunchd.codesearch.cards import build_card
 from hunchd.codesearch.terms import count_terms, hash_name, split_path_words
 from hunchd.domain.code import FileOutline, Symbol
 
@@ -75,6 +76,7 @@ class Chunk:
     line: int  # of the definition itself, below its comment
     terms: tuple[int, ...]
     weights: tuple[int, ...]
+    card: str  # what the model reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ def build_chunks(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
         own_lines.setdefault(own, []).append(number)
     chunks = [
         _build_chunk(
+            outline.path,
             span,
             [lines[n] for n in own_lines.get(at, ())[:LONGEST_CHUNK]],
             path,
@@ -115,7 +118,7 @@ def build_chunks(outline: FileOutline, text: str) -> tuple[Chunk, ...]:
     if rest and spans[0].symbol is not None:
         head = _Span(None, rest[0] + 1, _find_first_block_end(rest))
         head_lines = [outline.doc, *(lines[n] for n in rest[:LONGEST_CHUNK])]
-        chunks.append(_build_chunk(head, head_lines, path, small.get(-1, ())))
+        chunks.append(_build_chunk(outline.path, head, head_lines, path, small.get(-1, ())))
     return tuple(chunks)
 
 
@@ -224,7 +227,13 @@ def _find_small_definitions(
 
 
 def _build_chunk(
-    span: _Span, lines: Sequence[str], path: Counter[int], small: Sequence[Symbol], *, is_test: bool = False
+    path: str,
+    span: _Span,
+    lines: Sequence[str],
+    path_terms: Counter[int],
+    small: Sequence[Symbol],
+    *,
+    is_test: bool = False,
 ) -> Chunk:
     symbol = span.symbol
     counts: Counter[int] = Counter()
@@ -235,20 +244,22 @@ def _build_chunk(
     for weight, text in fields:
         for term, times in count_terms(text).items():
             counts[term] += weight * times
-    for term, times in path.items():
+    for term, times in path_terms.items():
         counts[term] += PATH * times
     for one in (*small, *([symbol] if symbol is not None and symbol.kind != "heading" else ())):
         counts[hash_name(one.name)] += _rate_symbol(one)
+    name, container = (symbol.name, symbol.container) if symbol else ("", "")
     return Chunk(
-        name=symbol.name if symbol else "",
+        name=name,
         kind=TEST if is_test else symbol.kind if symbol else "",
         title=(symbol.signature or symbol.name) if symbol else "",
-        container=symbol.container if symbol else "",
+        container=container,
         start=span.start,
         end=span.end,
         line=symbol.line if symbol else span.start,
         terms=tuple(counts),
         weights=tuple(min(weight, MOST_TF) for weight in counts.values()),
+        card=build_card(path, container, name, lines),
     )
 
 

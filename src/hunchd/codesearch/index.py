@@ -28,11 +28,7 @@ SATURATION: Final = (
 )
 # The score of a file comes from its best chunks, each counting less than the one before: a single chunk often only
 # mentions the subject.
-NAMELESS: Final = np.float32(0.7)  # factor of imports and other lines between definitions, which are shown less
 LEAST_MAIN: Final = 0.5  # weight of a term from which it counts as part of the question
-# A function of fewer lines, such as a setter or a declaration, seldom decides anything. An empty one keeps this share.
-FULL_BODY: Final = 16  # lines
-EMPTY_BODY: Final = 0.35
 DECAY: Final = np.array([1.0, 0.6, 0.4, 0.3, 0.2], "<f4")
 MOST_CHUNKS: Final = 2_000  # chunks with a score that are considered
 Array = npt.NDArray[Any]
@@ -50,7 +46,6 @@ class Part:
     alive: Array  # by file
     norms: Array  # by chunk
     file_norms: Array
-    bodies: Array  # by chunk: factor for how short it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +53,11 @@ class Matches:
     """Scores of all files in the index for a query."""
 
     chunks: Array  # scores of the best chunks, added up with DECAY
-    best: Array  # the best chunk alone
     whole: Array  # BM25 of the file
     coverage: Array  # share of the query's terms, by weight, that the file contains
     scores: tuple[Array, ...]  # by part: of each chunk
+    words: Array  # BM25 of each chunk of all parts, without factors
+    shares: Array  # of the question that each chunk contains
 
 
 class CodeIndex:
@@ -76,6 +72,9 @@ class CodeIndex:
         self.by_name: dict[str, list[tuple[str, int]]] = {}  # file name → path and number of each existing file
         self.roles: Array = np.zeros(0, "<u1")
         self.alive: Array = np.zeros(0, "?")
+        self.chunk_files: Array = np.zeros(0, "<i4")
+        self.chunk_lines: Array = np.zeros((0, 3), "<u4")
+        self.chunk_classes: Array = np.zeros(0, "<u1")
 
     def __len__(self) -> int:
         return int(self.alive.sum())
@@ -114,6 +113,9 @@ class CodeIndex:
         self.paths = tuple(path for part in parts for path in part.segment.paths)
         self.alive = np.concatenate([np.zeros(0, "?"), *(part.alive for part in parts)])
         self.roles = np.concatenate([np.zeros(0, "<u1"), *(part.segment.roles for part in parts)])
+        self.chunk_files = np.concatenate([np.zeros(0, "<i4"), *(one.segment.file_of + one.first for one in parts)])
+        self.chunk_lines = np.concatenate([np.zeros((0, 3), "<u4"), *(part.segment.lines for part in parts)])
+        self.chunk_classes = np.concatenate([np.zeros(0, "<u1"), *(part.segment.classes for part in parts)])
         self.numbers = {path: at for at, path in enumerate(self.paths) if self.alive[at]}
         self.by_name = {}
         for path, at in self.numbers.items():
@@ -124,21 +126,18 @@ class CodeIndex:
         terms: Mapping[int, float],
         factors: Mapping[ChunkClass, float] = MappingProxyType({}),
         *,
-        covered_share: float = 0.0,
-        prefers_bodies: bool = False,
         left_out: Sequence[str] = (),
     ) -> Matches:
         """Score every chunk and file by `terms`.
 
-        `terms` maps each term to its weight. The scores of chunks of a class are multiplied by its factor, those of
-        short chunks are reduced if `prefers_bodies` is True, and chunks that define a name in `left_out` score 0.
-        `covered_share` of a score depends on how much of the question the chunk contains. The time taken is linear in
-        the number of postings (occurrences of the terms in chunks).
+        `terms` maps each term to its weight. The scores of chunks of a class are multiplied by its factor, and chunks
+        that define a name in `left_out` score 0. The time taken is linear in the number of postings (occurrences of
+        the terms in chunks).
         """
         files, total, chunk_total = len(self.paths), 0.0, 1e-6
-        best, whole, coverage = (np.zeros(files, "<f4") for _ in range(3))
+        whole, coverage = np.zeros(files, "<f4"), np.zeros(files, "<f4")
         scores = [np.zeros(len(part.segment.file_of), "<f4") for part in self.parts]
-        covered = [np.zeros(len(score), "<f4") for score in scores]
+        rarities = [np.zeros(len(score), "<f4") for score in scores]
         chunks = sum(map(len, scores))
         for term, weight in terms.items():
             postings_by_part = [part.segment.get_postings(term) for part in self.parts]
@@ -151,7 +150,7 @@ class CodeIndex:
             main_rarity = weight * rarity if weight >= LEAST_MAIN else 0.0
             chunk_total += main_rarity
             for part, (holders, weights), (owners, sums), score, cover in zip(
-                self.parts, postings_by_part, scores_by_part, scores, covered, strict=True
+                self.parts, postings_by_part, scores_by_part, scores, rarities, strict=True
             ):
                 tf = weights.astype("<f4")
                 score[holders] += weight * rarity * tf * (SATURATION + 1) / (tf + part.norms[holders])
@@ -159,21 +158,19 @@ class CodeIndex:
                 gain = weight * file_rarity * sums * LARGEST_GAIN / (sums + part.file_norms[owners])
                 whole[owners + part.first] += gain
                 coverage[owners + part.first] += weight * file_rarity
+        words = np.concatenate([np.zeros(0, "<f4"), *scores])
+        shares = np.concatenate([np.zeros(0, "<f4"), *rarities]) / np.float32(chunk_total)
+        decayed_scores = np.zeros(files, "<f4")
         weighed_classes = np.array([factors.get(one, 1.0) for one in ChunkClass], "<f4")
-        for part, score, cover in zip(self.parts, scores, covered, strict=True):
-            score *= 1 - covered_share + covered_share * cover / np.float32(chunk_total)
+        for part, score in zip(self.parts, scores, strict=True):
             score *= weighed_classes[part.segment.classes]
-            if prefers_bodies:
-                score *= part.bodies
             for name in left_out:
                 score[part.segment.get_postings(hash_name(name))[0]] = 0.0
-        decayed_scores = np.zeros(files, "<f4")
-        for part, score in zip(self.parts, scores, strict=True):
             span = slice(part.first, part.first + len(part.segment.paths))
-            decayed_scores[span], best[span] = _score_files(part.segment, score)
-        for array in (decayed_scores, best, whole, coverage):
+            decayed_scores[span] = _score_files(part.segment, score)
+        for array in (decayed_scores, whole, coverage):
             array[~self.alive] = 0.0
-        return Matches(decayed_scores, best, whole, coverage / max(total, 1e-6), tuple(scores))
+        return Matches(decayed_scores, whole, coverage / max(total, 1e-6), tuple(scores), words, shares)
 
     def find_definers(self, term: int) -> tuple[Array, Array]:
         """Return the existing files that define a name, with weights.
@@ -195,25 +192,30 @@ class CodeIndex:
         starts = np.flatnonzero(np.concatenate(([True], every[1:] != every[:-1])))
         return every[starts], np.maximum.reduceat(value, starts)
 
-    def score_file_names(self, terms: Mapping[int, float]) -> Array:
-        """Return the share of each file name that `terms` cover."""
-        term_keys = np.array(list(terms), "<u4")
-        shares = [_compute_shares(one.segment.stems, one.segment.stem_begins, term_keys) for one in self.parts]
-        return np.concatenate([np.zeros(0, "<f4"), *shares])
-
-    def find_best_chunks(self, file: int, matches: Matches, most: int) -> list[tuple[Segment, int, float]]:
-        """Return at most `most` chunks with their scores, best first."""
+    def find_best_chunk(self, file: int, matches: Matches) -> tuple[Segment, int, float]:
+        """Return the best chunk of a file with its score."""
         part, number = self.find_part(file)
         begin, end = np.searchsorted(part.segment.file_of, (number, number + 1))
-        is_named = part.segment.classes[begin:end] != ChunkClass.NAMELESS
-        scores = matches.scores[self.parts.index(part)][begin:end] * np.where(is_named, np.float32(1.0), NAMELESS)
-        order = np.argsort(-scores, kind="stable")[:most]
-        return [(part.segment, int(begin + at), float(scores[at])) for at in order]
+        scores = matches.scores[self.parts.index(part)][begin:end]
+        at = int(scores.argmax())
+        return part.segment, int(begin + at), float(scores[at])
 
     def find_part(self, file: int) -> tuple[Part, int]:
         """Return the part that contains a file, and the file's number within it."""
         part = next(part for part in reversed(self.parts) if file >= part.first)
         return part, file - part.first
+
+    def locate_chunk(self, number: int) -> tuple[Segment, int]:
+        """Return the segment of a chunk, and the chunk's number within it."""
+        for part in self.parts:
+            if number < len(part.segment.file_of):
+                return part.segment, number
+            number -= len(part.segment.file_of)
+        raise IndexError(number)
+
+    def get_card_keys(self) -> Array:
+        """Return the hash of the card of each chunk."""
+        return np.concatenate([np.zeros(0, "<u8"), *(part.segment.keys for part in self.parts)])
 
     def iterate_languages(self) -> Iterator[str]:
         """Yield the language of each file, in order."""
@@ -223,23 +225,13 @@ class CodeIndex:
 def _build_part(segment: Segment, first: int, alive: Array) -> Part:
     lengths = np.bincount(segment.file_of, weights=segment.lengths, minlength=len(segment.paths)).astype("<f4")
     mean = float(lengths.mean()) if len(lengths) else 1.0
-    sizes = segment.lines[:, 1].astype("<f4") - segment.lines[:, 2] + 1
     return Part(
         segment=segment,
         first=first,
         alive=alive,
         norms=compute_length_norms(segment.lengths, segment.mean_length, saturation=SATURATION).astype("<f4"),
         file_norms=compute_length_norms(lengths, max(mean, 1.0)).astype("<f4"),
-        bodies=(EMPTY_BODY + (1 - EMPTY_BODY) * np.minimum(sizes / FULL_BODY, 1.0)).astype("<f4"),
     )
-
-
-def _compute_shares(values: Array, begins: Array, wanted_terms: Array) -> Array:
-    """Return the share of each file's values in `wanted_terms`."""
-    sums = np.concatenate((np.zeros(1, "<i4"), np.cumsum(np.isin(values, wanted_terms), dtype="<i4")))
-    counts = np.diff(begins)
-    shares: Array = ((sums[begins[1:]] - sums[begins[:-1]]) / np.maximum(counts, 1)).astype("<f4")
-    return shares
 
 
 def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Array, Array]:
@@ -251,26 +243,21 @@ def _group_by_file(segment: Segment, chunks: Array, weights: Array) -> tuple[Arr
     return owners[starts], np.add.reduceat(weights.astype("<f4"), starts)
 
 
-def _score_files(segment: Segment, scores: Array) -> tuple[Array, Array]:
-    """Return two scores for each file, computed from its best chunks.
-
-    The first is the sum of the scores of the best chunks, weighted with DECAY; the second is the score of the best
-    chunk alone.
-    """
+def _score_files(segment: Segment, scores: Array) -> Array:
+    """Return the sum of the scores of each file's best chunks, weighted with DECAY."""
     files = len(segment.paths)
     matching_chunks = np.flatnonzero(scores > 0)
     if len(matching_chunks) > MOST_CHUNKS:
         matching_chunks = matching_chunks[np.argpartition(-scores[matching_chunks], MOST_CHUNKS)[:MOST_CHUNKS]]
     order = matching_chunks[np.lexsort((-scores[matching_chunks], segment.file_of[matching_chunks]))]
     owners = segment.file_of[order]
-    decayed_scores, best = np.zeros(files, "<f4"), np.zeros(files, "<f4")
+    decayed_scores: Array = np.zeros(files, "<f4")
     if len(order):
         starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))
         rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
         in_decay_range = rank < len(DECAY)
         np.add.at(decayed_scores, owners[in_decay_range], scores[order[in_decay_range]] * DECAY[rank[in_decay_range]])
-        best[owners[starts]] = scores[order[starts]]
-    return decayed_scores, best
+    return decayed_scores
 
 
 def _read_stamp(path: Path) -> tuple[int, int]:

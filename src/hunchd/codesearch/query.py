@@ -25,6 +25,7 @@ _ASKING_WORDS: Final = frozenset(
     want wanted way ways whether work works""".split()  # noqa: SIM905 - a word list reads better as words
 )
 MOST_TERMS: Final = 48
+LEAST_FUNCTION_WORDS: Final = 0.35  # share of the words of a sentence; keywords have fewer
 
 # How much a file of each role counts if the question does not ask for that role.
 ROLE_FACTORS: Final[Mapping[Role, float]] = {
@@ -125,6 +126,7 @@ class CodeQuery:
     form: Form = "question"
     asks_list: bool = False  # constants, enumerations and tables answer it
     users_of: tuple[str, ...] = ()  # names whose uses are asked for
+    is_sentence: bool = False  # a person asks in words for the place; keywords ask for files
 
 
 def parse_query(text: str) -> CodeQuery:
@@ -156,7 +158,13 @@ def parse_query(text: str) -> CodeQuery:
         factors=compute_role_factors(text),
         form="symbol" if is_symbol else "question",
         asks_list=intent == "code" and _LIST.search(text) is not None,
+        is_sentence=not is_symbol and intent != "task" and _get_function_share(text) >= LEAST_FUNCTION_WORDS,
     )
+
+
+def _get_function_share(text: str) -> float:
+    words = find_identifiers(text)
+    return sum(word.lower() in QUESTION_STOP_WORDS for word in words) / max(len(words), 1)
 
 
 def compute_role_factors(text: str) -> dict[Role, float]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
 from hunchd.codesearch.chunks import ChunkClass
+from hunchd.codesearch.definitions import RankedChunk, find_best_cosines, rank_chunks
 from hunchd.codesearch.index import Array, CodeIndex, Matches
 from hunchd.codesearch.query import NAMED_ROLE_WEIGHT, CodeQuery
 from hunchd.codesearch.roles import Role
@@ -18,12 +19,10 @@ from hunchd.codesearch.terms import hash_name
 # those on which they were measured: docs/decisions/0025.
 _QUESTION: Final = {
     "chunks": 1.0,
-    "best": 0.2,
     "whole": 0.1,
     "predicted": 1.3,
     "predicted_whole": 0.0,
     "meaning": 0.5,
-    "named": 0.3,
     "defines": 0.3,
     "mentioned": 1.5,
     "traced": 1.5,
@@ -39,11 +38,8 @@ WEIGHTS: Final[Mapping[str, Mapping[str, float]]] = {
         "predicted": 0.7,
         "predicted_whole": 0.8,
         "meaning": 0.8,
-        "named": 0.0,
     },
 }
-COVERED_SHARE: Final = 0.7  # of a chunk's score; a report says much that no chunk contains
-LISTED: Final = 2.5  # factor of constants, enumerations and tables, if the question asks for a list
 NEAREST: Final = 50  # number of nearest files that get a value above 0
 # Weight of the definition of a type; that of a function is half of it, and that of a field a quarter.
 FULL_WORTH: Final = 4.0
@@ -73,34 +69,36 @@ class RankedFile:
     role: Role
     is_mentioned: bool
     is_traced: bool
-    cosine: float = 0.0  # with the question, if files have vectors
+    cosine: float = 0.0  # with the question: of the nearest chunk, or of the chunk that is shown
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
+    """Ranked files, and for a question the ranked chunks."""
+
     files: tuple[RankedFile, ...]
     matches: Matches
+    chunks: tuple[tuple[RankedFile, RankedChunk], ...] = ()
 
 
 def rank(
     index: CodeIndex,
     query: CodeQuery,
     prediction: PredictionScores,
-    meaning: Array | None = None,
+    cosines: Array | None = None,
     *,
     most: int = 20,
     eligible_files: Array | None = None,
 ) -> Ranking:
     """Rank the files in `index`, and return at most `most` of them.
 
-    `meaning` contains, for each file, the cosine of its vector with the vector of the question, and
-    `eligible_files` says whether the file may be shown.
+    `cosines` contains, for each chunk, the cosine of its vector with the vector of the question, and
+    `eligible_files` says whether a file may be shown.
     """
+    meaning = None if cosines is None or not cosines.any() else find_best_cosines(index, cosines)
     matches = index.match(
         query.terms,
-        {ChunkClass.TEST: query.factors.get(Role.TEST, 1.0), ChunkClass.LIST: LISTED if query.asks_list else 1.0},
-        covered_share=0.0 if query.form == "report" else COVERED_SHARE,
-        prefers_bodies=query.form == "question" and query.intent == "code" and not query.asks_list,
+        {ChunkClass.TEST: query.factors.get(Role.TEST, 1.0)},
         left_out=query.users_of,
     )
     names, defines = _score_definitions(index, query)
@@ -115,8 +113,9 @@ def rank(
     total = total * np.where(is_named, np.maximum(factors, 1.0), factors) / max(active_weight, 1e-6)
     total[~index.alive if eligible_files is None else ~(index.alive & eligible_files)] = 0.0
     order = np.argsort(-total, kind="stable")[:most]
-    files = [
-        RankedFile(
+
+    def describe(at: int) -> RankedFile:
+        return RankedFile(
             path=index.paths[at],
             number=at,
             score=float(total[at]),
@@ -127,10 +126,14 @@ def rank(
             is_traced=bool(signals["traced"][at]),
             cosine=float(meaning[at]) if meaning is not None else 0.0,
         )
-        for at in order.tolist()
-        if total[at] > 0
-    ]
-    return Ranking(tuple(files), matches)
+
+    files = tuple(describe(at) for at in order.tolist() if total[at] > 0)
+    if not query.is_sentence:
+        return Ranking(files, matches)
+    chunks = rank_chunks(index, query, matches, total, cosines, most=most)
+    return Ranking(
+        files, matches, tuple((replace(describe(chunk.file), cosine=chunk.cosine), chunk) for chunk in chunks)
+    )
 
 
 def _compute_signals(
@@ -146,12 +149,10 @@ def _compute_signals(
     exact = query.form == "symbol" and bool(defines.any())
     return {
         "chunks": _scale_to_maximum(matches.chunks),
-        "best": _scale_to_maximum(matches.best),
         "whole": _scale_to_maximum(matches.whole),
         "predicted": _scale_prediction(index, prediction.gist),
         "predicted_whole": _scale_prediction(index, prediction.whole),
         "meaning": nothing if meaning is None or exact else _scale_cosines(meaning),
-        "named": index.score_file_names(query.terms),
         "defines": np.minimum(defines / np.float32(FULL_WORTH), 1.0),
         "mentioned": _score_mentions(index, query),
         "traced": _score_trace_frames(index, query),

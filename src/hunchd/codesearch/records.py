@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import struct
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +29,12 @@ class FileRecord:
     begins: npt.NDArray[np.uint32]
     terms: npt.NDArray[np.uint32]
     weights: npt.NDArray[np.uint8]
+    keys: npt.NDArray[np.uint64]  # hash of each chunk's card
+    packed_cards: bytes
+
+    def unpack_cards(self) -> list[str]:
+        """Return the card of each chunk."""
+        return zlib.decompress(self.packed_cards).decode("utf-8", "replace").split("\n")
 
 
 def pack(chunks: Sequence[Chunk]) -> bytes:
@@ -38,8 +46,10 @@ def pack(chunks: Sequence[Chunk]) -> bytes:
     counts = np.array([len(one.terms) for one in chunks], "<u4")
     terms = np.array([term for one in chunks for term in one.terms], "<u4")
     weights = np.array([weight for one in chunks for weight in one.weights], "<u1")
+    keys = b"".join(blake2b(one.card.encode("utf-8", "replace"), digest_size=8).digest() for one in chunks)
+    cards = zlib.compress("\n".join(one.card for one in chunks).encode("utf-8", "replace"))
     head = _HEAD.pack(len(texts), len(chunks), len(terms))
-    return b"".join((head, texts, lines.tobytes(), counts.tobytes(), terms.tobytes(), weights.tobytes()))
+    return b"".join((head, texts, lines.tobytes(), counts.tobytes(), terms.tobytes(), weights.tobytes(), keys, cards))
 
 
 def unpack(packed_record: bytes) -> FileRecord:
@@ -54,5 +64,7 @@ def unpack(packed_record: bytes) -> FileRecord:
     at += counts.nbytes
     words = np.frombuffer(packed_record, "<u4", terms, at)
     weights = np.frombuffer(packed_record, "<u1", terms, at + words.nbytes)
+    at += words.nbytes + weights.nbytes
+    keys = np.frombuffer(packed_record, "<u8", chunks, at)
     begins = np.concatenate((np.zeros(1, "<u4"), np.cumsum(counts, dtype="<u4")))
-    return FileRecord(texts, lines, begins, words, weights)
+    return FileRecord(texts, lines, begins, words, weights, keys, packed_record[at + keys.nbytes :])

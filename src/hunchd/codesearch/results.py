@@ -11,7 +11,7 @@ import numpy as np
 
 from hunchd.codesearch.index import CodeIndex, Matches
 from hunchd.codesearch.query import CodeQuery
-from hunchd.codesearch.ranking import RankedFile
+from hunchd.codesearch.ranking import RankedFile, Ranking
 from hunchd.codesearch.roles import Role
 from hunchd.codesearch.segment import Segment
 from hunchd.codesearch.terms import extract_identifier_terms, find_identifiers, hash_name
@@ -26,13 +26,9 @@ LEAST_COVERED: Final = 0.1
 # Share of the best file's score. Of the first ten files for each of 197 questions, 26 % are below it, and 1 % of the
 # correct ones.
 LEAST_SHARE: Final = 0.4
-RELATED_COSINE: Final = 0.4  # cosine from which a file is an answer without containing a word of the question
-LOOKED_AT: Final = 8  # chunks of a file that may be shown
+RELATED_COSINE: Final = 0.3  # cosine from which a chunk is an answer without containing a word of the question
 # Share of the best chunk's score from which a definition of a name in the question is shown instead.
 DEFINING: Final = 0.7
-# A second definition of a file is shown if it scores nearly as well as the first; it ranks a little lower.
-SECOND_SHARE: Final = 0.6
-SECOND: Final = 0.75
 _ROLES: Final = {
     Role.TEST: "a test",
     Role.DOCS: "documentation",
@@ -62,24 +58,32 @@ class CodeResult:
 
 
 def build_results(
-    index: CodeIndex, query: CodeQuery, files: Sequence[RankedFile], matches: Matches, predicted_paths: frozenset[str]
+    index: CodeIndex, query: CodeQuery, ranking: Ranking, predicted_paths: frozenset[str]
 ) -> list[CodeResult]:
-    """Return a result for each file that answers the question.
+    """Return the results for a question, best first.
 
-    The results are in the order of `files`. `predicted_paths` are files that past work suggests. Files with far too
-    low a score are left out.
+    `predicted_paths` are files that past work suggests. If files are ranked rather than chunks, those with far too low
+    a score are left out.
     """
-    shown = [
-        (file.score * share, file, segment, chunk)
-        for file in drop_weak(files)
-        if is_answer(file)
-        for segment, chunk, share in _select_chunks(index, query, file, matches)
-    ]
-    shown.sort(key=lambda one: -one[0])
+    if ranking.chunks:
+        return [
+            _build_result(index, query, replace(file, score=score), *index.locate_chunk(chunk.number), predicted_paths)
+            for (file, chunk), score in zip(ranking.chunks, _scale_scores(ranking), strict=True)
+            if is_answer(file)
+        ]
     return [
-        _build_result(index, query, replace(file, score=score), segment, chunk, predicted_paths)
-        for score, file, segment, chunk in shown
+        _build_result(index, query, file, *_select_chunk(index, query, file, ranking.matches), predicted_paths)
+        for file in drop_weak(ranking.files)
+        if is_answer(file)
     ]
+
+
+def _scale_scores(ranking: Ranking) -> list[float]:
+    """Return a score for each ranked chunk, at most that of the best file.
+
+    The scores of chunks are log odds: a difference of one halves the score.
+    """
+    return [ranking.files[0].score * 2.0 ** (chunk.score - ranking.chunks[0][1].score) for _, chunk in ranking.chunks]
 
 
 def drop_weak(files: Sequence[RankedFile]) -> Sequence[RankedFile]:
@@ -126,22 +130,19 @@ def _build_result(
     )
 
 
-Shown = tuple[Segment, int, float]  # the number of a chunk in its segment, and its share of the file's score
+def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches) -> tuple[Segment, int]:
+    """Return the segment and the number of the chunk of a file to show.
 
-
-def _select_chunks(index: CodeIndex, query: CodeQuery, file: RankedFile, matches: Matches) -> list[Shown]:
-    """Return the chunks of a file to show, best first.
-
-    The first is the definition of a name in the question if it scores almost as well as the best chunk, and otherwise
+    It is the definition of a name in the question if it scores almost as well as the best chunk, and otherwise
     the best chunk. For a file in the traceback, it is the chunk of its first frame; for a change log, if the
     question describes a task, the newest section.
     """
     part, number = index.find_part(file.number)
     if file.is_traced and (traced_chunk := _find_traced_chunk(index, query, file)) is not None:
-        return [(part.segment, traced_chunk, 1.0)]
+        return part.segment, traced_chunk
     if file.role is Role.CHANGELOG and query.intent == "task":
-        return [(part.segment, _find_newest_section(part.segment, number), 1.0)]
-    (segment, best, score), *others = index.find_best_chunks(file.number, matches, LOOKED_AT)
+        return part.segment, _find_newest_section(part.segment, number)
+    segment, best, score = index.find_best_chunk(file.number, matches)
     scores = matches.scores[index.parts.index(part)]
     for symbol in file.defines:
         chunks, weights = part.segment.get_postings(hash_name(symbol))
@@ -149,14 +150,8 @@ def _select_chunks(index: CodeIndex, query: CodeQuery, file: RankedFile, matches
         if own.any():
             defining = int(chunks[own][int(np.argmax(weights[own]))])
             if query.form == "symbol" or scores[defining] >= DEFINING * score:
-                return [(part.segment, defining, 1.0)]
-    start, end = segment.lines[best][:2]
-    seconds = [
-        (segment, other, SECOND * value / score)
-        for _, other, value in others
-        if value > SECOND_SHARE * score and not (segment.lines[other][0] <= start and end <= segment.lines[other][1])
-    ]
-    return [(segment, best, 1.0), *seconds[:1]]
+                return part.segment, defining
+    return segment, best
 
 
 def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> int | None:

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from hunchd.codesearch.chunks import CLASSES, ChunkClass
 from hunchd.codesearch.records import FileRecord
 from hunchd.codesearch.roles import classify_role
-from hunchd.codesearch.terms import stem_terms
 
-VERSION: Final = 3
+VERSION: Final = 4
 _MAGIC: Final = b"hunchcs1"
 _HEAD: Final = struct.Struct("<8sIQ")  # magic, version, size in bytes of the JSON that locates the arrays
 _ALIGNMENT: Final = 64
@@ -41,14 +40,13 @@ class Segment:
     lines: Array  # by chunk: start, end, line
     classes: Array  # by chunk: its ChunkClass
     lengths: Array  # by chunk: sum of its weights
+    keys: Array  # by chunk: hash of its card, by which its vector is found
     texts: Array  # texts of all chunks, each as JSON
     text_begins: Array
     terms: Array
     begins: Array
     chunks: Array
     weights: Array
-    stems: Array  # terms in the file names; those of file n are stems[stem_begins[n]:stem_begins[n + 1]]
-    stem_begins: Array
     mean_length: float
 
     def get_postings(self, term: int) -> tuple[Array, Array]:
@@ -67,8 +65,8 @@ class Segment:
 
 
 _ARRAYS: Final = (
-    "roles", "serials", "file_of", "lines", "classes", "lengths", "texts", "text_begins", "terms", "begins", "chunks",
-    "weights", "stems", "stem_begins",
+    "roles", "serials", "file_of", "lines", "classes", "lengths", "keys", "texts", "text_begins", "terms", "begins",
+    "chunks", "weights",
 )  # fmt: skip
 
 
@@ -91,7 +89,6 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
     order = np.argsort(terms, kind="stable")
     keys, starts = np.unique(terms[order], return_index=True)
     lengths = np.bincount(owners, weights=weights, minlength=len(counts)).astype("<f4")
-    stems, stem_begins = _pack_lists([stem_terms(path) for path in paths])
     texts = [json.dumps(text, ensure_ascii=False).encode("utf-8", "replace") for one in records for text in one.texts]
     return Segment(
         paths=tuple(paths),
@@ -102,14 +99,13 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
         lines=_join_arrays([record.lines for record in records], "<u4").reshape(-1, 3),
         classes=np.array([CLASSES.get(text[1], ChunkClass.CODE) for one in records for text in one.texts], "<u1"),
         lengths=lengths,
+        keys=_join_arrays([record.keys for record in records], "<u8"),
         texts=np.frombuffer(b"".join(texts), "<u1"),
         text_begins=np.concatenate((np.zeros(1, "<i8"), np.cumsum([len(text) for text in texts], dtype="<i8"))),
         terms=keys,
         begins=np.append(starts, len(terms)).astype("<i8"),
         chunks=owners[order],
         weights=weights[order],
-        stems=stems,
-        stem_begins=stem_begins,
         mean_length=float(lengths.mean()) if len(lengths) else 1.0,
     )
 
@@ -158,11 +154,6 @@ def read(path: Path) -> tuple[Segment, Mapping[str, Any]] | None:
     except (struct.error, ValueError, KeyError, TypeError):
         return None
     return segment, meta["told"]
-
-
-def _pack_lists(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    begins = np.concatenate((np.zeros(1, "<i4"), np.cumsum([len(one) for one in lists], dtype="<i4")))
-    return np.array([term for one in lists for term in one], "<u4"), begins
 
 
 def _map_array(mapped_file: mmap.mmap, first: int, dtype: str, shape: list[int], at: int) -> Array:

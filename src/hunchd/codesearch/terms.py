@@ -61,12 +61,6 @@ def split_path_words(path: str) -> str:
     return " ".join([*parts[-4:], name])
 
 
-def stem_terms(path: str) -> list[int]:
-    """Return the terms in the name of a file."""
-    name = split_path_words(path).rsplit(" ", 1)[-1].partition(".")[0]
-    return list(dict.fromkeys(term for run in find_identifiers(name) for term in extract_identifier_terms(run)))
-
-
 def _remove_suffix(path: str) -> str:
     return path.rsplit(".", 1)[0] if "." in path.rsplit("/", 1)[-1] else path
 

@@ -1,6 +1,6 @@
-"""Background embedding of a project's files.
+"""Background embedding of a project's code.
 
-A model embeds the card of each file: a few words about the file, such as its path and the names that it defines.
+A model embeds the card of each chunk: words of its path, name and lines.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from hunchd.codesearch import vectors
-from hunchd.codesearch.cards import build_card
+from hunchd.codesearch import records, vectors
 from hunchd.codesearch.roles import Role, classify_role
 from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.feature import Feature, StatusFields
@@ -26,20 +25,20 @@ from hunchd.store.port import TextModels
 logger = logging.getLogger(__name__)
 
 AT_ONCE: Final = 16  # cards embedded at once: takes the model a tenth of a second
-KEPT_EVERY: Final = 512  # vectors after which the file is written, in case the daemon ends
-MOST: Final = 50_000  # files of one project
+KEPT_EVERY: Final = 2_048  # vectors after which the file is written, in case the daemon ends
+MOST: Final = 200_000  # chunks of one project
 PAUSE: Final = 2.0  # seconds before a project is processed, because saves come in groups
 _LAST: Final = frozenset({Role.TEST, Role.GENERATED, Role.VENDORED, Role.CONFIG, Role.CHANGELOG})
 
 
 class CardEmbedder(Feature):
-    """Background task that embeds the cards of files whose code has changed."""
+    """Background task that embeds the cards of chunks that have changed."""
 
     def __init__(self, models: TextModels, find: Callable[[str | None], Project | None]) -> None:
         self._models = models
         self._find = find
         self._waiting: dict[str, None] = {}
-        self._progress: dict[str, tuple[int, int]] = {}  # by project: number of files with a vector, and of all files
+        self._progress: dict[str, tuple[int, int]] = {}  # by project: number of chunks with a vector, and of all chunks
         self._work = asyncio.Event()
 
     def start(self, tasks: TaskSupervisor) -> None:
@@ -65,7 +64,7 @@ class CardEmbedder(Feature):
         self._progress.pop(project_id, None)
 
     async def run(self) -> None:
-        """Embed the cards of the queued projects' files, until cancelled."""
+        """Embed the cards of the queued projects' chunks, until cancelled."""
         while True:
             await self._work.wait()
             await asyncio.sleep(PAUSE)
@@ -86,11 +85,11 @@ class CardEmbedder(Feature):
         self._progress[project.id] = (len(current_vectors), total)
         for begin in range(0, len(missing), AT_ONCE):
             some = missing[begin : begin + AT_ONCE]
-            new_vectors = await self._models.embed([card for _, _, card in some])
+            new_vectors = await self._models.embed([card for _, card in some])
             if new_vectors is None or self._find(project.id) is not project:  # no model, or the project was removed
                 return
-            for (own, card, _), vector in zip(some, new_vectors, strict=True):
-                current_vectors[own] = (card, vectors.quantize_vector(vector))
+            for (key, _), vector in zip(some, new_vectors, strict=True):
+                current_vectors[key] = vectors.quantize_vector(vector)
             self._progress[project.id] = (len(current_vectors), total)
             if begin // KEPT_EVERY != (begin + AT_ONCE) // KEPT_EVERY:
                 await self._write_vectors(file, current_vectors)
@@ -100,43 +99,35 @@ class CardEmbedder(Feature):
     async def _write_vectors(
         self,
         file: Path,
-        vectors_by_chunk: dict[int, tuple[int, bytes]],
+        vectors_by_key: dict[int, bytes],
         seen_state: vectors.SeenState = vectors.NOTHING_SEEN,
     ) -> None:
         try:
-            await asyncio.to_thread(vectors.write, file, dict(vectors_by_chunk), seen_state)
+            await asyncio.to_thread(vectors.write, file, dict(vectors_by_key), seen_state)
         except OSError as error:
             logger.warning("could not save the vectors to %s: %s", file, error)
 
 
-Missing = list[tuple[int, int, str]]  # keys of path and card, and the card
-
-
 def _find_missing_vectors(
     file: Path, code: CodeCache
-) -> tuple[dict[int, tuple[int, bytes]], Missing, vectors.SeenState]:
-    """Return the valid vectors, and the cards that have no vector yet.
+) -> tuple[dict[int, bytes], list[tuple[int, str]], vectors.SeenState]:
+    """Return the stored vectors, and the keys and cards that have none.
 
     The state of the code cache that was examined is returned as well. Cards of source files come first. Only files
-    that have changed since the last call are read.
+    that have changed since the last call are read; vectors of old cards are dropped when all files are read.
     """
-    serials, cache, seen_state = code.chunk_serials(), code.chunk_cache_id(), vectors.read_seen_state(file)
-    newest = seen_state.serial if seen_state.cache == cache else 0
-    stored_vectors: dict[int, tuple[int, bytes]] = vectors.read_vectors(file)
-    current_vectors: dict[int, tuple[int, bytes]] = {}
-    changed_chunks: list[tuple[str, int]] = []
-    for path, serial in list(serials.items())[:MOST]:
-        own = vectors.compute_path_key(path)
-        if own in stored_vectors and serial <= newest:
-            current_vectors[own] = stored_vectors[own]
-        else:
-            changed_chunks.append((path, own))
-    missing: Missing = []
-    for path, own in sorted(changed_chunks, key=lambda one: (classify_role(one[0]) in _LAST, one[0])):
-        if (outline := code.get(path)) is not None:
-            made_of = vectors.compute_key(path, card := build_card(outline))
-            if own in stored_vectors and stored_vectors[own][0] == made_of:
-                current_vectors[own] = stored_vectors[own]
-            else:
-                missing.append((own, made_of, card))
-    return current_vectors, missing, vectors.SeenState(cache, max(serials.values(), default=0))
+    cache, seen_state, newest = code.chunk_cache_id(), vectors.read_seen_state(file), 0
+    stored_vectors = vectors.read_vectors(file)
+    is_known = seen_state.cache == cache
+    cards: dict[int, tuple[bool, str]] = {}
+    for path, _, serial, packed_record in code.chunks_since(seen_state.serial if is_known else 0):
+        newest = max(newest, serial)
+        record = records.unpack(packed_record)
+        is_last = classify_role(path) in _LAST
+        for key, card in zip(record.keys.tolist(), record.unpack_cards(), strict=True):
+            cards.setdefault(key, (is_last, card))
+    kept_vectors = stored_vectors if is_known else {key: stored_vectors[key] for key in cards if key in stored_vectors}
+    by_priority = sorted(cards.items(), key=lambda item: item[1][0])
+    missing = [(key, card) for key, (_, card) in by_priority if key not in kept_vectors]
+    seen_serial = max(newest, seen_state.serial if is_known else 0)
+    return kept_vectors, missing[: MOST - len(kept_vectors)], vectors.SeenState(cache, seen_serial)

@@ -56,9 +56,9 @@ class CodeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OpenIndex:
-    """Open code index with the vectors of its files.
+    """Open code index with the vectors of its chunks.
 
-    `vectors` has one row for each file. If there are no vectors, the matrix has no columns.
+    `vectors` has one row for each chunk. If there are no vectors, the matrix has no columns.
     """
 
     index: CodeIndex
@@ -156,7 +156,7 @@ class CodeSearchService(Feature):
     async def _embed_query(self, query: CodeQuery, open_index: OpenIndex) -> tuple[bytes | None, tuple[str, ...]]:
         """Return the vector of the question, or None with the reasons why there is none.
 
-        If no file has a vector, no vector is computed and no reason is given.
+        If no chunk has a vector, no vector is computed and no reason is given.
         """
         if not open_index.vectors.shape[1]:
             return None, ()
@@ -192,12 +192,12 @@ def _find(
 ) -> list[SearchResult]:
     """Rank the files and render the results, in a thread."""
     index = open_index.index
-    meaning = vectors.compute_cosines(open_index.vectors, vector) if vector is not None else None
+    cosines = vectors.compute_cosines(open_index.vectors, vector) if vector is not None else None
     ranking = rank(
-        index, query, prediction, meaning, most=request.k + SPARE, eligible_files=_select_files(index, request)
+        index, query, prediction, cosines, most=request.k + SPARE, eligible_files=_select_files(index, request)
     )
     likely = frozenset(sorted(prediction.gist, key=lambda path: -prediction.gist[path])[:LIKELY])
-    results = build_results(index, query, ranking.files, ranking.matches, likely)[: request.k]
+    results = build_results(index, query, ranking, likely)[: request.k]
     return _render_results(root, results, query.users_of)
 
 
@@ -224,7 +224,7 @@ def _open_index(folder: Path) -> OpenIndex:
     stamp = _read_stamp(folder / vectors.NAME)
     index = CodeIndex(folder)
     index.refresh()
-    return OpenIndex(index, vectors.align_vectors(folder / vectors.NAME, index.paths), stamp)
+    return OpenIndex(index, vectors.align_vectors(folder / vectors.NAME, index.get_card_keys()), stamp)
 
 
 def _read_stamp(file: Path) -> int:
