@@ -171,6 +171,10 @@ class Messages:
             units, sizes = units[is_informative.repeat(sizes)], np.where(is_informative, sizes, 0)
         return WordUnits(units, sizes, rarity, sum_by_number(units, (rarity * rarity).repeat(sizes)))
 
+    def count_units(self, keys: Array) -> Array:
+        """Return for each key the number of units that contain it."""
+        return self._postings.count_documents(keys)
+
     def find_similar_units(self, word_units: WordUnits, limit: int = MAX_VOTERS) -> SimilarUnits:
         """Return the `limit` units most similar to the query.
 

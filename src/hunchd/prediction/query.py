@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from hunchd.domain.context import Focus
 from hunchd.prediction import traces, words
 from hunchd.prediction.state import PredictorState, hash_author
 from hunchd.prediction.traces import NO_TRACE, ErrorTrace, count_common_tail
+from hunchd.prediction.unknown_words import resolve_unknown_words
 
 MAX_SEEDS = 8  # the newest open files; older ones are probably forgotten tabs
 MAX_KEYS = 32
@@ -73,6 +75,7 @@ def build_query(focus: Focus, state: PredictorState) -> PredictionQuery:
     if not seeds:
         seeds = visible_files = list(trace.tests[:1])
     keys = dict.fromkeys(words.hash_text_words(text))
+    keys.update(dict.fromkeys(state.get_or_compute(("understood", text), partial(resolve_unknown_words, text, state))))
     if trace.message:
         keys.update(dict.fromkeys(words.hash_text_words(trace.message)))
     mentioned_files = [file for name in _MENTION.findall(focus.query) for file in find_files_by_name(name, state)]
