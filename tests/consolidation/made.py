@@ -42,12 +42,8 @@ class ListedGround:
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_complete: bool = True
 
-    def has_file(self, path: str) -> bool:
-        return path in self.files
-
-    def has_folder(self, path: str) -> bool:
-        prefix = path.rstrip("/") + "/"
-        return any(file.startswith(prefix) for file in self.files)
+    def has_path(self, path: str) -> bool:
+        return path in self.files or any(file.startswith(path.rstrip("/") + "/") for file in self.files)
 
     def find_definitions(self, name: str) -> tuple[str, ...]:
         return tuple(path for path, names in sorted(self.files.items()) if name in names)

@@ -16,9 +16,8 @@ class CodePresence(Protocol):
         Otherwise, a file that is missing from the index may still exist.
         """
 
-    def has_file(self, path: str) -> bool: ...
-
-    def has_folder(self, path: str) -> bool: ...
+    def has_path(self, path: str) -> bool:
+        """Return True if the project contains this file or folder."""
 
     def find_definitions(self, name: str) -> tuple[str, ...]:
         """Return the paths of the files that define `name`, in index order."""
@@ -33,10 +32,7 @@ class UnknownCode:
 
     is_complete: bool = False
 
-    def has_file(self, path: str) -> bool:
-        return False
-
-    def has_folder(self, path: str) -> bool:
+    def has_path(self, path: str) -> bool:
         return False
 
     def find_definitions(self, name: str) -> tuple[str, ...]:

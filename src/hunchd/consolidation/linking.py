@@ -156,7 +156,7 @@ def _plan_code_links(memories: Sequence[Memory], code: CodePresence) -> Iterator
 
 def _iter_files(memory: Memory, code: CodePresence) -> Iterator[tuple[str, str]]:
     paths = (*paths_of(memory), *_PATH.findall(memory.content))
-    yield from ((ABOUT, path) for path in dict.fromkeys(paths) if code.has_file(path))
+    yield from ((ABOUT, path) for path in dict.fromkeys(paths) if code.has_path(path))
 
 
 def _iter_symbols(memory: Memory, code: CodePresence) -> Iterator[tuple[str, str]]:

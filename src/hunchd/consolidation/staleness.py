@@ -65,7 +65,7 @@ def _find_stale_reason(memory: Memory, code: CodePresence) -> str:
             places = code.find_definitions(name)
             if not places:
                 return f"`{name}` is defined nowhere any more (it was in {path})"
-        elif type_ == ABOUT and not (code.has_file(ref) or code.has_folder(ref)) and _looks_like_file(ref):
+        elif type_ == ABOUT and not code.has_path(ref) and _looks_like_file(ref):
             return f"{ref} is gone"
     return ""
 

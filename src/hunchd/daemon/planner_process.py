@@ -172,16 +172,11 @@ class ProjectCode:
         self.is_complete = is_known and root.is_dir() and bool(cache.load_blob_ids())
         self._cached_lookup = lru_cache(maxsize=20_000)(self._find_definitions)
 
-    def has_file(self, path: str) -> bool:
-        return self._exists(path)  # the code cache may lag behind
-
-    def has_folder(self, path: str) -> bool:
-        return self._exists(path)
-
     def find_definitions(self, name: str) -> tuple[str, ...]:
         return self._cached_lookup(name)
 
-    def _exists(self, path: str) -> bool:
+    def has_path(self, path: str) -> bool:
+        # Asked of the tree, because the code cache may lag behind.
         if path.startswith(("/", "~")) or ".." in path.split("/") or "\0" in path:
             return False
         try:
