@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
 
 from hunchd.domain.errors import Overloaded
 from hunchd.domain.signal import FileClosed, FileDeleted, FileOpened, FileSaved, Signal
@@ -32,13 +30,12 @@ class SignalQueue:
     def __init__(self, capacity: int = 20_000) -> None:
         self.capacity = capacity
         self._lock = threading.Lock()
-        self._queue: OrderedDict[int, tuple[Signal, float]] = OrderedDict()
+        self._queue: OrderedDict[int, Signal] = OrderedDict()
         self._newest: dict[_Subject, int] = {}  # number of the last waiting signal about each file
         self._last_number = 0
         self._last_read = 0  # signals up to this number are being read and are no longer merged
         self._loop: asyncio.AbstractEventLoop | None = None
         self._new_signal = asyncio.Event()
-        self._accepted_count = self._merged_count = self._rejected_count = self._peak_size = 0
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -57,11 +54,9 @@ class SignalQueue:
         """
         with self._lock:
             if len(self._queue) + len(signals) > self.capacity and not all(map(self._can_merge, signals)):
-                self._rejected_count += len(signals)
                 raise Overloaded(f"{len(self._queue):,} signals are waiting", retry_after=RETRY_AFTER_SECONDS)
             for signal in signals:
                 self._add(signal)
-            self._peak_size = max(self._peak_size, len(self._queue))
             loop = self._loop
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._new_signal.set)
@@ -78,53 +73,33 @@ class SignalQueue:
                 numbers = [number for number, _ in zip(self._queue, range(limit), strict=False)]
                 if numbers:
                     self._last_read = numbers[-1]
-                    return [self._queue[number][0] for number in numbers]
+                    return [self._queue[number] for number in numbers]
             await self._new_signal.wait()
 
     def mark_done(self, count: int) -> None:
         """Remove the oldest `count` signals, because they are now durable elsewhere."""
         with self._lock:
             for _ in range(count):
-                number, (signal, _) = self._queue.popitem(last=False)
+                number, signal = self._queue.popitem(last=False)
                 subject = _get_subject(signal)
                 if subject is not None and self._newest.get(subject) == number:
                     del self._newest[subject]
-
-    def get_status(self) -> dict[str, Any]:
-        """Return the number of waiting signals and the counters.
-
-        `oldest` is the age of the oldest signal in seconds.
-        """
-        with self._lock:
-            oldest = next(iter(self._queue.values()), None)
-            return {
-                "waiting": len(self._queue),
-                "capacity": self.capacity,
-                "most": self._peak_size,
-                "oldest": time.monotonic() - oldest[1] if oldest is not None else 0.0,
-                "accepted": self._accepted_count,
-                "merged": self._merged_count,
-                "refused": self._rejected_count,
-            }
 
     def _can_merge(self, signal: Signal) -> bool:
         subject = _get_subject(signal)
         number = self._newest.get(subject, 0) if subject is not None else 0
         if signal.id or number <= self._last_read:
             return False
-        waiting = self._queue[number][0]
+        waiting = self._queue[number]
         return type(waiting) is type(signal) and not waiting.id
 
     def _add(self, signal: Signal) -> None:
-        self._accepted_count += 1
         subject = _get_subject(signal)
         if subject is not None and self._can_merge(signal):
-            number = self._newest[subject]
-            self._queue[number] = (signal, self._queue[number][1])
-            self._merged_count += 1
+            self._queue[self._newest[subject]] = signal
             return
         self._last_number += 1
-        self._queue[self._last_number] = (signal, time.monotonic())
+        self._queue[self._last_number] = signal
         if subject is not None:
             self._newest[subject] = self._last_number
 
