@@ -236,11 +236,11 @@ def _change_member(client: Client, root: Path, arguments: Namespace) -> int:
 
 def _find_member(client: Client, root: Path, target: str) -> Any:
     members = get_items(_request(client, root, "/team/members"))
-    found = [one for one in members if one["name"] == target or one["id"].startswith(target)]
-    if len(found) == 1:
-        return found[0]
+    matches = [one for one in members if one["name"] == target or one["id"].startswith(target)]
+    if len(matches) == 1:
+        return matches[0]
     raise WrongUsage(
-        f"{'no member' if not found else 'more than one member'} is named {strip_controls(target)!r}.",
+        f"{'no member' if not matches else 'more than one member'} is named {strip_controls(target)!r}.",
         hint="Run `hunch team members` to list the names and keys; quote a name that contains spaces.",
     )
 

@@ -204,12 +204,15 @@ class StoreMaintenance:
         """
         assert self._model is not None
         existing = await collection.load_vectors([row["text_digest"] for row in rows], self._model.name)
-        known = {row["id"]: (existing[row["text_digest"]], row["text_digest"]) for row in rows
-                 if row["text_digest"] in existing}  # fmt: skip
-        storing = asyncio.create_task(self._store_vectors(collection, known))
+        known_vectors = {
+            row["id"]: (existing[row["text_digest"]], row["text_digest"])
+            for row in rows
+            if row["text_digest"] in existing
+        }
+        storing = asyncio.create_task(self._store_vectors(collection, known_vectors))
         stored_count = 0
         try:
-            for portion in batched([row for row in rows if row["id"] not in known], COMMIT_BATCH_SIZE):
+            for portion in batched([row for row in rows if row["id"] not in known_vectors], COMMIT_BATCH_SIZE):
                 vectors = await self._embed_portion(portion)
                 stored_count += await storing
                 storing = asyncio.create_task(self._store_vectors(collection, vectors))

@@ -185,11 +185,11 @@ class StoreClient:
             embedding_wait=embedding_wait,
             is_background=is_background,
         )
-        found = await self._read("search", {"request": request}, FoundHits)
-        self._note_pending(found.pending_embeddings)
+        answer = await self._read("search", {"request": request}, FoundHits)
+        self._note_pending(answer.pending_embeddings)
         # The store may compare hashes only; here each memory is decoded anyway.
-        hits = (hit for hit in map(decode_hit, found.hits) if matches(hit.memory, filters))
-        return SearchHits(tuple(hits), found.degraded)
+        hits = (hit for hit in map(decode_hit, answer.hits) if matches(hit.memory, filters))
+        return SearchHits(tuple(hits), answer.degraded)
 
     async def search_ranked(
         self,

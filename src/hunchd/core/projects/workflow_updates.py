@@ -43,5 +43,5 @@ async def update_file_workflows(memories: MemoryService, project: Project, file_
 def _to_change(before: Memory | None, memory: Memory, now: datetime) -> MemoryChange:
     if before is None:
         return MemoryChange((memory,), project=memory.project)
-    kept = replace(memory, created=before.created, usage=before.usage, supersedes=before.supersedes)
-    return revise_fact(before, kept, now)
+    after = replace(memory, created=before.created, usage=before.usage, supersedes=before.supersedes)
+    return revise_fact(before, after, now)

@@ -222,8 +222,8 @@ class RunManager:
     def _load_for_display(self, run: str) -> RunRecord:
         """Load a run to show it; read only a changed log."""
         version = self._log.get_version(run)
-        known, record = self._records.get(run) or (None, None)
-        if record is None or known != version:
+        record_version, record = self._records.get(run) or (None, None)
+        if record is None or record_version != version:
             record = load_run_record(self._log, run)
             record.probes, record.tallies = {}, None
             self._records[run] = version, record
