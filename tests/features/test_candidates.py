@@ -116,10 +116,31 @@ def test_only_code_has_narrow_tests() -> None:
     test, narrow = "src/cart.test.ts", f"{one}; one: `npx vitest run <file>`"
     assert offered(test, narrow) == [f"tests: `npx vitest run {test}` for this file; all: {one}"]
     assert offered(test, several) == [f"tests: {several}"]
-    assert offered("tests/cart.test-d.ts", narrow) == [f"tests: {narrow}"], "a compiler checks it"
-    assert offered("playground/cart.ts", narrow) == [f"tests: {narrow}"], "no test"
+    assert offered("tests/cart.test-d.ts", narrow) == [f"tests: {one}"], "a compiler checks it"
+    assert offered("playground/cart.ts", narrow) == [f"tests: {one}"], "no test"
     assert offered("tests/data/cart.csv", narrow) == []
     assert offered(".github/workflows/test-cart.yml", narrow) == []  # a workflow of another language
+
+
+def test_command_that_no_file_runs_is_not_told() -> None:
+    run, guess = convention("tests", "`make test`"), convention("lint", "`ruff check`")
+    guess = replace(guess, source=guess.source | {"is_guess": True})
+    [piece] = build_candidates(make_input(facts=[run, guess], focus=Focus(project="p", file="shop/basket.py")))
+    assert piece.forms[0][1] == "tests: `make test`"
+
+
+def test_command_does_not_reach_nested_package() -> None:
+    command = convention("tests", "`go test ./...`; one: `go test <folder>`")
+    command = replace(command, source=command.source | {"without": ["gcs"]})
+
+    def offered(file: str, *, tested: bool) -> list[str]:
+        focus = Focus(project="p", file=file)
+        candidate_input = make_input(facts=[command], focus=focus, has_package_tests=tested)
+        return [one.forms[0][1] for one in build_candidates(candidate_input)]
+
+    assert offered("gcs/file.go", tested=True) == []
+    assert offered("mem/file.go", tested=True) == ["tests: `go test ./mem` for this package; all: `go test ./...`"]
+    assert offered("mem/file.go", tested=False) == ["tests: `go test ./...`"], "nothing to run there"
 
 
 def test_part_instructions_apply_there_first() -> None:
@@ -411,7 +432,7 @@ def test_units_with_empty_subjects_are_dropped() -> None:
 
 def test_files_of_same_name_show_folders() -> None:
     def told(*paths: str, file: str) -> str:
-        prediction = Prediction(units=(unit("Split the basket", *paths),))
+        prediction = Prediction(precedent=unit("Split the basket", *paths))
         [piece] = build_candidates(make_input(prediction=prediction, focus=Focus(project="p", file=file)))
         return piece.forms[0][1].rpartition(" (")[2].rstrip(")")
 
@@ -487,7 +508,7 @@ def test_uninformative_past_units_are_dropped() -> None:
 
 def test_episode_lists_code_files_first() -> None:
     paths = ("CHANGES.md", "docs/api.md", "a/__snapshots__/x.js", "shop/sum.py", "shop/tax.py")
-    prediction = Prediction(units=(unit("Round the tax down", *paths),))
+    prediction = Prediction(precedent=unit("Round the tax down", *paths))
     [piece] = build_candidates(make_input(prediction=prediction))
     assert piece.forms[0][1].endswith("Round the tax down (sum.py, tax.py, api.md and 2 more)")
 
@@ -692,10 +713,12 @@ def test_old_and_broad_units_are_left_out() -> None:
     old = replace(near, sha="1" * 40, at=int(datetime(2019, 1, 1, tzinfo=UTC).timestamp()))
     broad = unit("Rename the shop", *(f"{n}.py" for n in range(12)), confidence=0.6)
 
-    def offered(query: str = "") -> list[float]:
-        focus = Focus(project="p", file="shop/basket.py", query=query)
+    def offered(file: str | None = None, query: str = "") -> list[float]:
+        focus = Focus(project="p", file=file, query=query)
         units = build_candidates(make_input(prediction=Prediction(units=(near, old, broad)), focus=focus, past_units=9))
         return [piece.value for piece in units]
 
     assert offered() == [0.3, 0.0], "a value of 0 is never selected"
-    assert offered("how is the tax rounded") == [0.3, 0.3, 0.0]
+    assert offered(query="how is the tax rounded") == [0.3, 0.3, 0.0]
+    assert offered("shop/basket.py") == [], "only a precedent is shown beside a file"
+    assert offered("shop/basket.py", "how is the tax rounded") == [0.3, 0.3, 0.0]

@@ -181,10 +181,11 @@ def test_fact_names_file_and_most_certain_wins(tmp_path: Path) -> None:
     })  # fmt: skip
     tests = [fact for fact in facts if fact.key == "tests"]
     assert [(fact.value, fact.source["path"], fact.confidence) for fact in tests] == [
-        ("`vitest run`; one: `vitest run <file>`", "vitest.config.ts", 1.0)
+        ("`vitest run`", "vitest.config.ts", 1.0)
     ]
-    assert {fact.key: fact.value for fact in facts}["tests in python"] == "`pytest`; one: `pytest <file>`"
-    assert tests[0].levels.summary == "tests: `vitest run`; one: `vitest run <file>`"
+    assert {fact.key: fact.value for fact in facts}["tests in python"] == "`pytest`"
+    assert tests[0].levels.summary == "tests: `vitest run`"
+    assert tests[0].source["is_guess"], "no file of the project runs it"
 
 
 def test_part_manifest_yields_facts_only_if_different(tmp_path: Path) -> None:
@@ -195,7 +196,7 @@ def test_part_manifest_yields_facts_only_if_different(tmp_path: Path) -> None:
         "web/package.json": '{"scripts": {"test": "vitest"}}',
     })  # fmt: skip
     told = {fact.key: (fact.value, fact.source.get("part")) for fact in facts}
-    assert told["tests"] == ("`pytest`; one: `pytest <file>`", None)
+    assert told["tests"] == ("`pytest`", None)
     assert told["tests in web"] == ("`npm test` (vitest); one: `npx vitest <file>`", "web")
     assert told["format"] == ("`pre-commit run ruff-format --all-files`", None)
     assert told["format in web"] == ("`npx prettier --write .`", "web")
@@ -587,8 +588,8 @@ def test_tools_of_two_languages_are_both_stored(tmp_path: Path) -> None:
     )
     said = {fact.key: (fact.value, fact.source["path"]) for fact in facts}
     assert said["tests"] == ("`pytest`, `playwright test`; one: `pytest <file>`", ".github/workflows/ci.yml")
-    assert said["tests in ruby"] == ("minitest; one: `bundle exec ruby -Ilib:test <file>`", "Gemfile")
-    assert said["tests in go"] == ("`go test ./...`; one: `go test <folder>`", "go.mod")
+    assert said["tests in ruby"] == ("minitest", "Gemfile")
+    assert said["tests in go"] == ("`go test ./...`", "go.mod")
     assert said["format"] == (
         "`pre-commit run black --all-files`, `pre-commit run isort --all-files`",
         ".pre-commit-config.yaml",
@@ -831,7 +832,7 @@ def test_plain_command_precedes_variants_of_ci(tmp_path: Path) -> None:
 
     values = {str(fact.key): fact.value for fact in facts}
     assert {values[key] for key in values if key.startswith("build")} == {"`go build`", "`cargo build`"}
-    assert values["tests"] == "`cargo test`, `cargo test --doc`; one: `cargo test --test <name>`"
+    assert values["tests"] == "`cargo test --doc`; one: `cargo test --test <name>`"
     assert "run everything" not in values
 
 
@@ -882,7 +883,7 @@ def test_example_of_page_states_single_test(tmp_path: Path) -> None:
     page = "Run `bun test` or `bun test test/<test-file>.ts`.\n\n    go test -run TestName ./...\n"
     values = {fact.key: fact.value for fact in extract_facts(tmp_path, {"CONTRIBUTING.md": page})}
     assert values["tests"] == "`bun test`; one: `bun test <file>`"
-    assert values["one test"] == "`go test -run TestName ./...`"
+    assert values["one test in go"] == "`go test -run TestName ./...`"
 
 
 def test_ci_commands_exclude_other_repositories(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from hunchd.ingestion.manifests.command_sources import read_commands, read_page_commands
 from hunchd.ingestion.manifests.commands import CI_WEIGHT, choose_commands, make_commands
-from hunchd.ingestion.manifests.invocations import SINGLE_PATTERN, Toolchain, fill_single_test
+from hunchd.ingestion.manifests.invocations import Toolchain, derive_single_test, fill_single_test
 from hunchd.ingestion.manifests.tools import Statement
 
 
@@ -44,47 +44,78 @@ def test_tool_of_hook_is_run_by_pre_commit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tests", "file", "command"),
+    ("line", "file", "command"),
     [
-        ("`bundle exec rake test` (minitest)", "test/a_test.rb", "bundle exec ruby -Ilib:test test/a_test.rb"),
-        ("`uv run --frozen pytest -q tests`", "tests/test_a.py", "uv run --frozen pytest tests/test_a.py"),
-        ("`composer test` (phpunit)", "tests/ATest.php", "vendor/bin/phpunit tests/ATest.php"),
-        ("`go test -race ./...`", "a/b_test.go", "go test -race ./a"),
-        ("`cargo test --all`", "tests/client.rs", "cargo test --test client"),
-        ("`./gradlew test`", "core/io/src/jvmTest/kotlin/ATest.kt", "./gradlew :core:io:jvmTest --tests '*ATest'"),
-        ("`mvn test`", "core/src/test/java/a/ATest.java", "mvn test -pl core -Dtest=ATest"),
-        ("`dotnet test`", "test/ATests.cs", "dotnet test --filter ATests"),
+        ("uv run --frozen pytest -q tests", "tests/test_a.py", "uv run --frozen pytest tests/test_a.py"),
+        ("vendor/bin/phpunit --testdox", "tests/ATest.php", "vendor/bin/phpunit tests/ATest.php"),
+        ("npx vitest --coverage", "a.test.ts", "npx vitest run a.test.ts"),
+        ("go test -race ./...", "a/b_test.go", "go test -race ./a"),
+        ("cargo test --all", "tests/client.rs", "cargo test --test client"),
+        ("cargo test --all-features", "tests/client.rs", "cargo test --all-features --test client"),
+        ("cargo test --no-default-features --features a", "tests/a.rs", "cargo test --test a"),
+        ("./gradlew test", "core/io/src/jvmTest/kotlin/ATest.kt", "./gradlew :core:io:jvmTest --tests '*ATest'"),
+        ("mvn test", "core/src/test/java/a/ATest.java", "mvn test -pl core -Dtest=ATest"),
+        ("dotnet test", "test/ATests.cs", "dotnet test --filter ATests"),
     ],
 )
-def test_single_test_command_follows_test_tool(tests: str, file: str, command: str) -> None:
-    single = SINGLE_PATTERN.search(state("tests", tests, "Gemfile", "composer.json"))
-    assert single is not None
-    assert fill_single_test(single[1], file) == command
+def test_single_test_command_follows_witness(line: str, file: str, command: str) -> None:
+    assert fill_single_test(derive_single_test(line), file) == command
+
+
+@pytest.mark.parametrize("line", ["make pytest", "tox -e pytest", "npm test", "rake test", "scripts/test"])
+def test_task_runner_gets_no_command_for_a_file(line: str) -> None:
+    assert derive_single_test(line) == ""
 
 
 def test_single_test_command_needs_selectable_file() -> None:
     assert not fill_single_test("cargo test --test <name>", "src/error.rs")
     assert not fill_single_test("./gradlew test --tests '*<name>'", "core/src/main/kotlin/A.kt")
-    assert "one:" not in state("tests", "`./gradlew test`", "app/src/main/AndroidManifest.xml")
-    assert "one:" not in state("tests", "`make test`")
-    assert "one:" not in state("tests", "`npm test` (jest, mocha)", "package.json")
 
 
-def test_task_runner_gets_no_command_for_a_file() -> None:
-    assert state("tests", "`make pytest`") == "`make pytest`"
-
-
-def test_features_of_ci_reach_single_test() -> None:
-    assert state("tests", "`cargo test`, `cargo test --all-features`") == (
-        "`cargo test`, `cargo test --all-features`; one: `cargo test --all-features --test <name>`"
-    )
-    bare = "`cargo test --no-default-features --features a`"
-    assert state("tests", bare) == f"{bare}; one: `cargo test --test <name>`"
+def test_command_of_a_tool_name_is_a_guess() -> None:
+    guessed = Toolchain(("Gemfile",), "rspec").state_invocation(Statement("tests", "rspec"))
+    assert (guessed.value, guessed.is_guess) == ("`bundle exec rspec`", True)
+    assert not Toolchain((), "", "pre-commit: ruff").state_invocation(Statement("lint", "ruff")).is_guess
 
 
 def test_appraisals_come_before_rspec() -> None:
-    assert state("tests", "rspec", "Gemfile", "Appraisals").startswith("`bundle exec appraisal rspec`; one:")
+    assert state("tests", "rspec", "Gemfile", "Appraisals") == "`bundle exec appraisal rspec`"
     assert state("lint", "rubocop", "Gemfile", "Appraisals") == "`bundle exec rubocop`"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "command"),
+    [
+        ("Rakefile", "Rake::TestTask.new(:test) do |t|\n", "bundle exec rake test TEST=<file>"),
+        ("Rakefile", "Rake::TestTask.new do |t|\n", "bundle exec rake test TEST=<file>"),
+        ("Rakefile", "RSpec::Core::RakeTask.new(:spec)\n", "bundle exec rspec <file>"),
+        ("tox.ini", "[testenv]\ndeps = pytest\ncommands =\n    pytest {posargs:tests}\n", "tox -e py -- <file>"),
+        (
+            "noxfile.py",
+            '@nox.session(python="3.12")\ndef tests(s):\n    s.run("pytest", *s.posargs)\n',
+            "nox -s tests -- <file>",
+        ),
+        ("Makefile", "test:\n\t@uv run pytest -q tests\n", "uv run pytest <file>"),
+        ("composer.json", '{"scripts": {"test": ["@lint", "phpunit"]}}', "vendor/bin/phpunit <file>"),
+    ],
+)
+def test_single_test_command_follows_task(file: str, text: str, command: str) -> None:
+    found = [one.line for one in read_commands(file, text, ["Gemfile"]) if one.purpose == "one test"]
+    assert found == [command]
+
+
+def test_link_is_no_command() -> None:
+    page = "Tests\n=====\n\nTests use `pytest <https://docs.pytest.org/>`_; run `pytest -n 4`.\n"
+    assert [one.line for one in read_page_commands("contributing.rst", page)] == ["pytest -n 4"]
+
+
+def test_witness_replaces_command_that_any_project_has() -> None:
+    guesses = [*read_commands("go.mod", "module a\n")]
+    [(guess, *_)] = [one for one in choose_commands(guesses, {"go": 9}) if one[0].key == "tests"]
+    both = choose_commands([*guesses, *make_commands(["go test -race ./..."], CI_WEIGHT, "ci.yml")], {"go": 9})
+    [(run, *_)] = [one for one in both if one[0].key == "tests"]
+    assert (guess.value, guess.is_guess) == ("`go test ./...`", True)
+    assert (run.value, run.is_guess, run.origins) == ("`go test -race ./...`", False, ("ci.yml",))
 
 
 @pytest.mark.parametrize(

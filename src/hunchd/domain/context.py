@@ -89,6 +89,7 @@ class PredictedUnit:
 class Prediction:
     """Predicted files and units of work.
 
+    `precedent` is the past change of the current file that the next one most likely continues or repeats.
     `confidence` is the confidence in the most likely file. If it is below the silence threshold, nothing should be
     shown unprompted.
     """
@@ -97,6 +98,7 @@ class Prediction:
     units: tuple[PredictedUnit, ...] = ()
     confidence: float = 0.0
     expected: tuple[ExpectedFile, ...] = ()
+    precedent: PredictedUnit | None = None
 
 
 Tier = Literal[1, 2, 3, 4]

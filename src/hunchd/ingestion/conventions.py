@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from hunchd.domain.facts import slot_of
@@ -45,7 +46,7 @@ from hunchd.ingestion.manifests.command_sources import (
     read_page_commands,
 )
 from hunchd.ingestion.manifests.commands import ONE_TEST, OTHER, Command, choose_commands, merge_tools, runs_other_tool
-from hunchd.ingestion.manifests.invocations import Toolchain
+from hunchd.ingestion.manifests.invocations import Toolchain, derive_single_test
 from hunchd.ingestion.manifests.registry import read_statements, states_anything
 from hunchd.ingestion.manifests.tools import (
     CI_PREFIX,
@@ -128,6 +129,12 @@ HINT_CONFIDENCE = 0.6  # confidence of a command in a workflow, which may have a
 _SourcedStatement = tuple[Statement, str]  # the statement and the file that makes it
 _ConventionKey = tuple[str, str, str]  # part of the project, key, language ("" for the main one)
 
+MAX_NESTED = 100  # packages within a package
+_COMMAND_KEYS = frozenset({"tests", "lint", "format", "types", "build", "run everything"})
+_MANIFESTS_BY_LANGUAGE = (
+    ("go", "go.mod"), ("rust", "Cargo.toml"), ("python", "pyproject.toml"), ("php", "composer.json"),
+    ("elixir", "mix.exs"), ("dart", "pubspec.yaml"), ("swift", "Package.swift"),
+)  # fmt: skip
 _LISTS_DEPENDENCIES = re.compile(r"^(?:pyproject\.toml|Pipfile|package\.json|composer\.json|Gemfile|.*\.gemspec)$")
 _CHECK_WORKFLOW = re.compile(r"/(?:[\w-]*[-_])?(?:ci|tests?|main|build|check|lint|publish|release)\b[^/]*$")
 
@@ -217,15 +224,24 @@ def _extract_convention_facts(
     ]
     for key, statements_of_key in tested_by_key.items():
         best.setdefault(("", key, ""), _merge_ci_values(statements_of_key))
-    _add_commands(commands, best, files_by_language)
     if checks := _list_ci_commands(commands):
         best["", "ci", ""] = Statement("ci", checks, 0.9), _WORKFLOWS_FOLDER.rstrip("/")
+    is_for_android = any(path.endswith("AndroidManifest.xml") for path in paths)  # it has a task for each variant
+    commands += [
+        replace(one, purpose=ONE_TEST, line=single)
+        for one in commands
+        if one.purpose == "tests"
+        and not one.is_guess
+        and (single := derive_single_test(one.line))
+        and not (is_for_android and "gradlew" in single)
+    ]
+    _add_commands(commands, best, files_by_language)
     hooks = best.get(("", "before a commit", ""))
     toolchain = Toolchain(frozenset(paths), dependencies, hooks[0].value if hooks else "")
     singles = {  # by part and language; the commands for one file belong to those for all
         (part, language): _first_code(statement.value)
         for (part, key, language), (statement, _) in best.items()
-        if key == ONE_TEST and "<file>" in statement.value and statement.value.count("`") == 2
+        if key == ONE_TEST and re.search(r"<(?:file|folder|name)>", _first_code(statement.value))
     }
     best = {
         (part, key, language): (
@@ -236,9 +252,28 @@ def _extract_convention_facts(
         if key != ONE_TEST or (part, language) not in singles
     }
     project_values = {key: statement.value for (part, key, _), (statement, _) in best.items() if not part}
+    is_virtual = "Cargo.toml" in paths and "[package]" not in _read_text(root, "Cargo.toml")
     for (part, key, language), (statement, path) in best.items():
-        if _is_informative(statement, project_values) and (not part or project_values.get(key) != statement.value):
-            yield _build_convention(statement, path, part, language, project, now)
+        packages = [] if is_virtual and "cargo " in statement.value else _list_nested_packages(statement, part, paths)
+        is_new = (
+            not part
+            or project_values.get(key) != statement.value
+            or part in _list_nested_packages(statement, "", paths)
+        )
+        if _is_informative(statement, project_values) and is_new:
+            yield _build_convention(statement, path, part, language, project, now, packages)
+
+
+def _list_nested_packages(statement: Statement, part: str, paths: Iterable[str]) -> list[str]:
+    """Return the folders below `part` with a manifest of their own, which the commands of `part` do not reach."""
+    languages = find_languages(statement.value) if statement.key in _COMMAND_KEYS and "`" in statement.value else ()
+    manifest = next((name for language, name in _MANIFESTS_BY_LANGUAGE if language in languages), "")
+    if not manifest or re.search(r" --(?:workspace|all)\b", statement.value):
+        return []
+    folders = (path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] == manifest)
+    return sorted(
+        folder for folder in folders if folder != part and f"{folder}/".startswith(f"{part}/" if part else "")
+    )[:MAX_NESTED]
 
 
 def _list_ci_commands(commands: Iterable[Command]) -> str:
@@ -379,6 +414,11 @@ def get_part(fact: Memory) -> str:
     return str(fact.source.get("part") or "")
 
 
+def reaches(fact: Memory, file: str) -> bool:
+    """Return False if `file` belongs to a package below a convention's folder that its commands do not reach."""
+    return not any(file.startswith(f"{folder}/") for folder in fact.source.get("without") or ())
+
+
 def get_globs(fact: Memory) -> tuple[str, ...]:
     """Return the globs for the files that an instruction applies to.
 
@@ -445,7 +485,9 @@ def _keep_nearest(paths: list[str]) -> list[str]:
     ]
 
 
-def _build_convention(statement: Statement, path: str, part: str, language: str, project: str, now: datetime) -> Memory:
+def _build_convention(
+    statement: Statement, path: str, part: str, language: str, project: str, now: datetime, packages: Sequence[str]
+) -> Memory:
     key = qualify_key(part, qualify_key(language, statement.key))
     line = f"{key}: {statement.value}"
     return _build_memory(
@@ -466,6 +508,11 @@ def _build_convention(statement: Statement, path: str, part: str, language: str,
         tags=_VERSION_TAGS
         if statement.key.removeprefix(CI_PREFIX) in _LANGUAGES
         else _SEARCH_TAGS.get(statement.key, ()),
+        more={
+            "is_guess": statement.is_guess,
+            "without": list(packages),
+            "origins": list(statement.origins) if len(statement.origins) > 1 else [],
+        },
     )
 
 
@@ -602,10 +649,17 @@ def _build_memory(
     path: str,
     place: GuideScope = _WHOLE_PROJECT,
     topic: str = "",
+    more: Mapping[str, Any] = MappingProxyType({}),
     **values: Any,
 ) -> Memory:
     fields: dict[str, Any] = {"at": now, "artifacts": (Artifact("file", path),), **values}
-    scope_fields = {"part": place.part, "globs": list(place.globs), "on_demand": place.on_demand, "topic": topic}
+    scope_fields = {
+        "part": place.part,
+        "globs": list(place.globs),
+        "on_demand": place.on_demand,
+        "topic": topic,
+        **more,
+    }
     memory = Memory(
         id="",
         kind=Kind.FACT,

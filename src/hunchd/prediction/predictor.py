@@ -15,9 +15,11 @@ from hunchd.prediction.candidates import QueryEvidence, gather_candidates
 from hunchd.prediction.evidence import find_linking_names
 from hunchd.prediction.expected import find_expected_files
 from hunchd.prediction.features import compute_features
+from hunchd.prediction.file_table import TEST
 from hunchd.prediction.learner import Learner
 from hunchd.prediction.online_correction import OnlineCorrection
 from hunchd.prediction.packed_arrays import Array, Arrays, mask_members, sort_distinct
+from hunchd.prediction.precedents import find_precedent
 from hunchd.prediction.query import PredictionQuery, build_query
 from hunchd.prediction.ranking import preselect_rows
 from hunchd.prediction.reasons import Reason, ReasonBuilder
@@ -149,6 +151,7 @@ class Predictor(Learner):
             related_units.recall_units(self._state, query, ranking.evidence, now) if explain else (),
             max((file.confidence for file in files), default=0.0),
             find_expected_files(self._state, query) if explain else (),
+            find_precedent(self._state, query.seeds[-1], now) if explain and query.seeds else None,
         )
 
     def select_used_names(self, file: str, path: str, names: Iterable[str]) -> frozenset[str]:
@@ -161,6 +164,14 @@ class Predictor(Learner):
             return frozenset()
         keys = set(find_linking_names(self._state, numbers[file], numbers[path]).tolist())
         return frozenset(name for name in names if hash_word(name) in keys) if keys else frozenset()
+
+    def has_tests_beside(self, path: str) -> bool:
+        """Return True if `path` is a test, or a test is in its folder."""
+        files, number = self.state.files, self.state.files.numbers.get(path)
+        if number is None:
+            return False
+        beside = (files.folder.view == files.folder.view[number]) & files.alive.view
+        return bool((beside & ((files.traits.view & TEST) > 0)).any())
 
     def score_files(self, focus: Focus, *, now: int, k: int) -> dict[str, float]:
         """Map the `k` best files to their scores.

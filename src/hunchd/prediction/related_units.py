@@ -6,6 +6,7 @@ A unit is relevant if it is similar to the text of the focus, or if it wrote lin
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -175,13 +176,19 @@ def _build_unit(
         reasons.append("wrote lines about it")
     if touched_recently:
         reasons.append(f"touched the open file {format_age(now - at)}")
+    confidence = round(min(max(float(score), confidence_scale * similarity**2), MAX_CONFIDENCE), 4)
+    return replace(build_unit(state, unit), score=float(score), confidence=confidence, reasons=tuple(reasons))
+
+
+def build_unit(state: PredictorState, unit: int) -> PredictedUnit:
+    """Return a past unit without a score or reasons."""
+    messages = state.messages
     return PredictedUnit(
         sha=messages.get_unit_id(unit),
         subject=messages.subjects[unit],
-        at=at,
-        score=float(score),
-        confidence=round(min(max(float(score), confidence_scale * similarity**2), MAX_CONFIDENCE), 4),
-        reasons=tuple(reasons),
+        at=int(messages.at.view[unit]),
+        score=0.0,
+        confidence=0.0,
         paths=_list_paths(state, messages.get_files(unit)),
     )
 

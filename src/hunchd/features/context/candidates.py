@@ -20,6 +20,7 @@ from hunchd.domain.commit_subjects import is_descriptive
 from hunchd.domain.context import ContextCandidate, Focus, Level, PredictedUnit, Prediction
 from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Memory, Trust
+from hunchd.features.context.convention_relevance import FileTests
 from hunchd.features.context.fact_candidates import build_fact_candidates
 from hunchd.features.context.file_candidates import FileLinks, iterate_file_candidates
 from hunchd.ingestion.episodes import make_episode_id
@@ -34,6 +35,7 @@ ERROR_RELEVANT_VALUE = 0.95  # a recent error that names the current file
 ERROR_OTHER_VALUE = 0.6
 NEWER_ERROR_PENALTY = 0.01  # subtracted for each newer error: the newest is the current one
 MAX_NEWER_ERRORS = 8  # … at most this many times
+PRECEDENT_VALUE = 0.15  # the next change needs a third of its files, and repeats it in one case of six
 EPISODE_VALUE = 0.6  # times the unit's confidence
 # How likely it is that the next change touches the other files of a past unit: .45 for units of two or three files,
 # .18 for four to eight, .06 for more (226 units in five histories). A unit of one file shows no other files.
@@ -60,6 +62,7 @@ class CandidateInput:
     matches: Sequence[tuple[Memory, float]]  # memories found by query, with relevance 0..1
     now: datetime
     past_units: int  # maximum of episodes shown
+    has_package_tests: bool = False  # whether the folder of the current file has tests
     outline_count: int = 10  # predicted files shown with signatures; the others are only named
     conflicts: Sequence[Memory] = ()  # open contradictions
     profile: Sequence[Memory] = ()  # documents about the user
@@ -84,10 +87,7 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
             links=candidate_input.links,
             outline_count=candidate_input.outline_count,
         ),
-        *(
-            _build_episode_candidate(unit, candidate_input)
-            for unit in select_informative_units(_list_current_units(candidate_input), candidate_input.past_units)
-        ),
+        *(_build_episode_candidate(unit, candidate_input) for unit in _list_current_units(candidate_input)),
         *build_fact_candidates(
             candidate_input.focus,
             candidate_input.facts,
@@ -95,7 +95,7 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
             candidate_input.profile,
             candidate_input.now,
             _get_headlines(candidate_input),
-            _find_test(candidate_input.prediction),
+            FileTests(_find_test(candidate_input.prediction), candidate_input.has_package_tests),
         ),
         *(_build_memory_candidate(memory, relevance, candidate_input) for memory, relevance in candidate_input.matches),
     ]
@@ -120,16 +120,18 @@ def _sort_newest_first(errors: Sequence[KnownError]) -> list[KnownError]:
 
 
 def _list_current_units(candidate_input: CandidateInput) -> list[PredictedUnit]:
-    """Return the past units of work that were predicted to be relevant and are worth showing.
+    """Return the past units of work that are worth showing, the most informative first.
 
-    Units that are too old, or that touched only the current file, are left out unless the user has asked a question
-    or has errors.
+    Beside a file, without a question or an error, this is only the change that the next one may continue or repeat.
     """
-    units, focus = candidate_input.prediction.units, candidate_input.focus
+    prediction, focus = candidate_input.prediction, candidate_input.focus
     if focus.query or focus.errors:
-        return list(units)
+        return select_informative_units(prediction.units, candidate_input.past_units)
+    if focus.file is not None:
+        return [prediction.precedent] if prediction.precedent is not None else []
     oldest = candidate_input.now - timedelta(days=365 * MAX_EPISODE_YEARS)
-    return [unit for unit in units if unit.at >= oldest.timestamp() and {*unit.paths} - {focus.file}]
+    recent = [unit for unit in prediction.units if unit.at >= oldest.timestamp() and unit.paths]
+    return select_informative_units(recent, candidate_input.past_units)
 
 
 def select_informative_units(units: Sequence[PredictedUnit], limit: int) -> list[PredictedUnit]:
@@ -229,7 +231,7 @@ def _build_episode_candidate(unit: PredictedUnit, candidate_input: CandidateInpu
         id=make_episode_id(candidate_input.project, unit.sha),
         kind="episode",
         tier=2,
-        value=get_unit_value(unit),
+        value=max(get_unit_value(unit), PRECEDENT_VALUE if unit == candidate_input.prediction.precedent else 0.0),
         forms=(("summary", short + files), ("compressed", short), ("index", unit.subject)),
         reasons=unit.reasons,
         source={"type": "commit", "sha": unit.sha, "at": format_iso(when)},

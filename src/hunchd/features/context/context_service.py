@@ -368,6 +368,7 @@ class ContextService(Feature):
             profile=tuple(self._user_state.profile.values()),
             matches=self._search_cached(focus),
             now=now,
+            has_package_tests=project.predictor is not None and project.predictor.has_tests_beside(focus.file or ""),
             past_units=MAX_PAST_UNITS,
             outline_count=MAX_LIKELY_FILES,
         )
@@ -408,7 +409,10 @@ class ContextService(Feature):
         prediction = project.predictor.predict(focus, now=int(self._now().timestamp()), k=k)
         if hidden_ids := self._hidden_work.list_hidden(project.id):
             units = (one for one in prediction.units if make_episode_id(project.id, one.sha) not in hidden_ids)
-            prediction = replace(prediction, units=tuple(units))
+            precedent = prediction.precedent
+            if precedent is not None and make_episode_id(project.id, precedent.sha) in hidden_ids:
+                precedent = None
+            prediction = replace(prediction, units=tuple(units), precedent=precedent)
         return prediction if self._reorder is None else self._reorder(prediction, focus, project, k)
 
     def _search_cached(self, focus: Focus) -> Sequence[tuple[Memory, float]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -21,6 +22,7 @@ from hunchd.ingestion.conventions import (
     is_manifest,
     is_on_demand,
     qualify_key,
+    reaches,
 )
 from hunchd.ingestion.languages import detect_language
 from hunchd.ingestion.manifests.invocations import SINGLE_PATTERN, fill_single_test
@@ -91,6 +93,17 @@ _LANGUAGE_BY_MANIFEST: Final = {
     ".clang-format": "clang-format",
     ".scalafmt.conf": "scala",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class FileTests:
+    """Tests of the current file: the file with them, if it is another one, and whether its folder has any."""
+
+    own: str | None = None
+    has_package: bool = False
+
+
+NO_TESTS: Final = FileTests()
 
 
 def find_roles(file: str | None, activity: str = "", open_files: Sequence[str] = ()) -> frozenset[str]:
@@ -165,7 +178,11 @@ def select_relevant_facts(
     here = [
         fact
         for fact in facts
-        if (holds(fact) if _is_instruction(fact) else _is_part_of_path(get_part(fact), file))
+        if (
+            holds(fact)
+            if _is_instruction(fact)
+            else _is_part_of_path(get_part(fact), file) and (file is None or reaches(fact, file))
+        )
         and (
             not _is_from_project(fact)
             or (
@@ -188,23 +205,24 @@ def select_relevant_facts(
     ]
 
 
-def narrow_tests(text: str, fact: Memory, file: str | None, test: str | None = None) -> str:
+def narrow_tests(text: str, fact: Memory, file: str | None, tests: FileTests = NO_TESTS) -> str:
     """Put a command that tests only `file` before the command for all tests.
 
-    `test` is the file with the tests for `file`, if that is a different file. Returns `text` unchanged if it is not
-    about tests, or if it is not known how the test tool runs a single file.
+    Returns `text` without its command for a single file if it is not known how the test tool runs that file. A guessed
+    command for all tests is left out.
     """
     single = SINGLE_PATTERN.search(fact.value or "") if _is_from_project(fact) else None
-    subject, file = ("its tests" if test else "this file"), test or file
-    if single is None or file is None or not file.startswith(get_part(fact)):
+    if single is None or file is None:
         return text
-    is_package = "<folder>" in single[1]
+    subject, file, is_package = ("its tests" if tests.own else "this file"), tests.own or file, "<folder>" in single[1]
     part = f"{get_part(fact)}/" if get_part(fact) else ""
-    if not classify_path(file) & CODE or not (is_package or _is_runnable_test(file)):
-        return text
-    command = fill_single_test(single[1], file.removeprefix(part))
+    is_testable = file.startswith(part) and (tests.has_package if is_package else _is_runnable_test(file))
+    command = fill_single_test(single[1], file.removeprefix(part)) if is_testable else ""
+    everything = "" if is_guess(fact) else SINGLE_PATTERN.sub("", fact.value or "")
+    if not command:
+        return f"{fact.key}: {everything}"
     where = f"{f' in {part}' if part else ''} for {'this package' if is_package else subject}"
-    return f"{fact.key}: `{command}`{where}; all: {SINGLE_PATTERN.sub('', fact.value or '')}" if command else text
+    return f"{fact.key}: `{command}`{where}{everything and f'; all: {everything}'}"
 
 
 def _is_runnable_test(file: str) -> bool:
@@ -214,7 +232,14 @@ def _is_runnable_test(file: str) -> bool:
 
 def tells_enough(fact: Memory, text: str) -> bool:
     """Return True if `text`, shown for a file, says more than a tool's name."""
-    return not is_convention(fact) or "`" in text or get_subject(fact) in _WITHOUT_COMMAND
+    if not is_convention(fact) or get_subject(fact) in _WITHOUT_COMMAND:
+        return True
+    return "`" in text and (not is_guess(fact) or text != f"{fact.key}: {fact.value}")
+
+
+def is_guess(fact: Memory) -> bool:
+    """Return True if no file of the project runs or prescribes the command that a convention names."""
+    return bool(fact.source.get("is_guess"))
 
 
 def get_subject(fact: Memory) -> str:

@@ -21,6 +21,8 @@ from hunchd.domain.facts import slot_of
 from hunchd.domain.memory import Kind, Memory, Status, Trust
 from hunchd.domain.sharing import is_from_colleague, is_shared
 from hunchd.features.context.convention_relevance import (
+    NO_TESTS,
+    FileTests,
     get_depth,
     get_subject,
     is_convention,
@@ -87,13 +89,13 @@ def build_fact_candidates(
     profile: Iterable[Memory],
     now: datetime,
     errors: Iterable[str] = (),
-    test: str | None = None,
+    tests: FileTests = NO_TESTS,
 ) -> list[ContextCandidate]:
     """Build candidates from user statements, conventions, decisions, contradictions and the profile.
 
     Decisions are included only if they concern the current work or are the newest of the team; profile lines, only
-    if they concern it or are preferences. `errors` are the headlines of the current errors; `test` is the file that
-    tests the current file.
+    if they concern it or are preferences. `errors` are the headlines of the current errors; `tests` are those of the
+    current file.
     """
     here = select_relevant_facts(_iter_branch_facts(facts, focus.branch), focus.file, focus.open_files, focus.activity)
     at_hand = words_at_hand(focus)
@@ -127,7 +129,7 @@ def build_fact_candidates(
     stated = [*user_candidates.values(), *(_build_decision_candidate(fact, 0) for fact in team_decisions)]
     return [
         *(piece for piece in stated if not any(_contains_fact_text(one, piece) for one in open_now)),
-        *_build_habit_candidates(habits, focus.file, test, now),
+        *_build_habit_candidates(habits, focus.file, tests, now),
         *(_build_decision_candidate(fact, shared_counts[fact.id]) for fact in matching_decisions[:MAX_DECISIONS]),
         *open_now,
         *_build_profile_candidates(profile, at_hand),
@@ -426,14 +428,14 @@ def _is_sentence(fact: Memory) -> bool:
 
 
 def _build_habit_candidates(
-    habits: Sequence[Memory], file: str | None, test: str | None, now: datetime
+    habits: Sequence[Memory], file: str | None, file_tests: FileTests, now: datetime
 ) -> list[ContextCandidate]:
     """Build the candidates for conventions and rules.
 
     If there is a current file, the commands are joined into one line, because most commands are the same for every
     file; the command for the tests comes first.
     """
-    candidates = [(fact, _build_fact_candidate(fact, now, file=file, test=test)) for fact in habits]
+    candidates = [(fact, _build_fact_candidate(fact, now, file=file, tests=file_tests)) for fact in habits]
     if file is None:
         return [candidate for _, candidate in candidates]
     informative_pairs = [
@@ -459,7 +461,7 @@ def _join_tools(tools: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]
         if line and len(longer) > MAX_TOOLS_LENGTH:
             break
         line = longer
-        places[str(one.source.get("path", ""))] = None
+        places |= dict.fromkeys(one.source.get("origins") or [str(one.source.get("path", ""))])
     if tools:
         yield replace(
             tools[0],
@@ -470,7 +472,7 @@ def _join_tools(tools: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]
 
 
 def _build_fact_candidate(
-    fact: Memory, now: datetime, *, here: bool = False, file: str | None = None, test: str | None = None
+    fact: Memory, now: datetime, *, here: bool = False, file: str | None = None, tests: FileTests = NO_TESTS
 ) -> ContextCandidate:
     is_user_fact = fact.trust is Trust.USER
     useful = USER_FACT_RELEVANT_VALUE if here else USER_FACT_VALUE if is_user_fact else CONVENTION_VALUE
@@ -480,7 +482,7 @@ def _build_fact_candidate(
         if is_user_fact
         else _format_shared_origin(fact) or _format_client_origin(fact) or (f"from {place}" if place else "")
     )
-    forms: list[tuple[Level, str]] = [("summary", narrow_tests(_render_sentence(fact), fact, file, test))]
+    forms: list[tuple[Level, str]] = [("summary", narrow_tests(_render_sentence(fact), fact, file, tests))]
     if fact.levels.compressed:
         forms.append(("compressed", fact.levels.compressed))
     return ContextCandidate(

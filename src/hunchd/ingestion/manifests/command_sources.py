@@ -19,9 +19,11 @@ from hunchd.ingestion.manifests.commands import (
     TASK_WEIGHT,
     Command,
     classify_task,
+    clean_command,
     make_commands,
     rate_task,
 )
+from hunchd.ingestion.manifests.invocations import derive_single_test
 from hunchd.ingestion.workflows.yaml_loader import InvalidYaml, load_yaml
 
 UNKNOWN_FOLDER: Final = "$"  # in which an action runs, as its caller decides
@@ -61,12 +63,27 @@ _TASK_FILES: Final = tuple(
         ("[Jj]ustfile", "just", r"^@?([A-Za-z][\w-]*)(?![\w-])[^:=\n]*:(?!=)"),
         ("Taskfile.y*ml", "task", r"^  ([A-Za-z][\w:-]*):"),
         ("tox.ini", "tox -e", r"^\[testenv:([\w-]+)\]"),
+        ("tox.toml", "tox -e", r"^\[env\.([\w-]+)\]"),
         ("pyproject.toml", "tox -e", r"^\[tool\.tox\.env\.([\w-]+)\]"),
         ("noxfile.py", "nox -s", r"@nox\.session[^\n]*\n(?:@[^\n]*\n)*def (\w+)"),
         ("pyproject.toml", "poe", r"^\[tool\.poe\.tasks\.([\w-]+)"),
         ("Rakefile", "rake", r"^\s*(?:RSpec::Core::RakeTask\.new\(|task[ (]|RuboCop::RakeTask\.new\()?:(\w+)\b"),
         ("mix.exs", "mix", r"^\s+\"?([a-z][\w.]*)\"?:\s*(?:\[\s*[\"&]|&)"),
     )
+)
+# How a task is given the file to test: file, pattern whose group is the task, and command. The lines that a task runs
+# are commands themselves.
+_SINGLE_TESTS: Final = (
+    (r"Rakefile", r"Rake::TestTask\.new(?:\(\s*[:\"']{1,2}(\w+))?", "rake {} TEST=<file>"),
+    (r"Rakefile", r"RSpec::Core::RakeTask\.new()", "rspec <file>"),
+    (
+        r"noxfile\.py",
+        r"@nox\.session[^\n]*\n(?:@[^\n]*\n)*def (\w+)(?:(?!@nox)[\s\S])*?\"pytest\"[^)]*posargs",
+        "nox -s {} -- <file>",
+    ),
+    (r"tox\.ini", r"^\[testenv\]\n(?:[^\[\n][^\n]*\n|\n)*?.*pytest[^\n]*\{posargs()", "tox -e py -- <file>"),
+    (r"tox\.toml|pyproject\.toml", r"\"pytest\"[^#]*?posargs()", "tox -e py -- <file>"),
+    (r".*[Mm]akefile|[Jj]ustfile", r"^(?:\t| {4})[@-]?(\S[^\n]*)$", "{}"),
 )
 # Commands that work in any project with such a manifest, unless its pages say otherwise.
 _DEFAULTS: Final = {
@@ -84,6 +101,7 @@ _GEM_TASKS: Final = re.compile(r"bundler/gem_tasks|GemHelper\.install_tasks")
 _TEST_RUNNER: Final = re.compile(
     r"((?:[A-Z_]\w*=\S+\s+)*)(?:.*\s)?((?:vitest|jest|mocha|ava|tap)(?!.*--typecheck)(?:\s.*)?)$"
 )
+_PHP_RUNNER: Final = re.compile(r"(?:^|[/'\" ])(phpunit|pest)(?= |$|['\"])")
 _TEST_PATHS: Final = re.compile(
     r"\s(?:\S*\*\S*|[\"']?(?:\./)?(?:tests?|specs?|src|__tests__)(?:/\S*)?(?=\s|$)|--?(?:watch|coverage)\b)"
 )
@@ -115,18 +133,30 @@ def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[C
         yield from _read_scripts(path, text, folder, tasks)
     else:
         if name == "gradlew" and any("/commonMain/" in one for one in tasks):  # Kotlin for several platforms
-            yield Command("tests", "./gradlew allTests", DEFAULT_WEIGHT, path, folder)
+            yield Command("tests", "./gradlew allTests", DEFAULT_WEIGHT, path, folder, is_guess=True)
         else:
-            yield from make_commands(_DEFAULTS.get(name, ()), DEFAULT_WEIGHT, path, folder)
+            yield from make_commands(_DEFAULTS.get(name, ()), DEFAULT_WEIGHT, path, folder, is_guess=True)
         if name == "pyproject.toml" and "[build-system]" in text:
             manager = next((one for one in ("uv", "poetry", "pdm") if f"{one}.lock" in tasks), "python -m")
-            yield Command("build", f"{manager} build", DEFAULT_WEIGHT, path, folder)
+            yield Command("build", f"{manager} build", DEFAULT_WEIGHT, path, folder, is_guess=True)
         prefix = "bundle exec " if name == "Rakefile" and "Gemfile" in tasks else ""
         for file, program, pattern in _TASK_FILES:
             for task in dict.fromkeys(pattern.findall(text) if file.match(name) else ()):
                 yield from make_commands([f"{prefix}{program} {task}"], rate_task(task), path, folder)
+        for single in _find_single_tests(name, text, prefix):
+            yield Command(ONE_TEST, single, TASK_WEIGHT, path, folder)
         if name == "Rakefile" and _GEM_TASKS.search(text):
             yield Command("release", "bundle exec rake release", TASK_WEIGHT, path, folder)
+
+
+def _find_single_tests(name: str, text: str, prefix: str) -> Iterator[str]:
+    """Yield the commands that test a single file, as far as the tasks in a file allow it."""
+    for file, pattern, command in _SINGLE_TESTS:
+        if re.fullmatch(file, name):
+            for match in re.finditer(pattern, text, re.MULTILINE):
+                task = next(filter(None, match.groups()), "test")
+                single = derive_single_test(clean_command(task)) if command == "{}" else command.format(task)
+                yield from [f"{prefix}{single}"] if single else []
 
 
 def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> Iterator[Command]:
@@ -143,6 +173,8 @@ def _read_scripts(path: str, text: str, folder: str, tasks: Sequence[str]) -> It
     else:
         program = manager or next((one for file, one in _LOCK_FILES if file in tasks), "npm")
     for name, script in scripts.items():
+        if program == "composer" and classify_task(name) == "tests" and (tool := _PHP_RUNNER.search(script)):
+            yield Command(ONE_TEST, f"vendor/bin/{tool[1]} <file>", rate_task(name), path, folder)
         run = "" if program in ("yarn", "composer", "deno task") or (name == "test" and program != "bun") else "run "
         yield from make_commands([f"{program} {run}{name}"], rate_task(name), path, folder)
         if classify_task(name) == "tests" and path.endswith("package.json"):

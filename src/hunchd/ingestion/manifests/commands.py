@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hunchd.ingestion.manifests.tools import TOOLS_BY_PURPOSE, Statement, count_files, find_languages, mentions
+from hunchd.ingestion.manifests.tools import TOOLS_BY_PURPOSE, Statement, count_files, find_languages
 
 MAX_COMMAND: Final = 90  # characters
 MAX_ARGUMENTS: Final = 12
@@ -109,7 +109,8 @@ _ARGUMENT: Final = re.compile(r"[\w@%+=:,./*?\[\]{}'\"<>^~#-]+")
 _BARE_WORD: Final = re.compile(r"[A-Za-z]+$")
 _PLACEHOLDER: Final = re.compile(
     r"<[\w -]+>|\{[\w-]+\}|path/to|::\w|\b(?:tests?|spec)/\S+\.\w+|"
-    r"\bexample\b|\.\w+:\d+|\S+_(?:test|spec)\.\w+|\bfoo\b|FILE|NAME|Name\b|\b[Mm]y_?[Tt]est| -(?:run|k|t)[ =]"
+    r"\bexample\b|\.\w+:\d+|\S+_(?:test|spec)\.\w+|\bfoo\b|FILE|NAME|Name\b|\b[Mm]y_?[Tt]est|"
+    r" -(?:run|k|t)[ =]|cargo test \w"
 )
 # A file that stands for any test file, in a command that is not made for folders.
 _EXAMPLE_FILE: Final = re.compile(
@@ -133,8 +134,8 @@ _SCRIPT: Final = re.compile(
 )
 _SHELL: Final = re.compile(r"^(?:ba|z)?sh (?=\./)")
 _VARIANT: Final = re.compile(
-    r"(?: (?:--(?:target|manifest-path|package|projects?|exclude|activate-profiles)\b|-tags\b|-[DP][\w.]|-pl )|"
-    r"cargo test \w)"
+    r"(?: (?:--(?:target|manifest-path|package|projects?|activate-profiles)\b|-tags\b|-[DP][\w.]|-pl )|"
+    r"cargo test (?:--doc|--no-run)\b)"
 )
 # Options without which cargo leaves out the code that depends on features.
 FEATURES_PATTERN: Final = re.compile(
@@ -164,6 +165,7 @@ class Command:
     weight: float
     path: str
     part: str = ""  # folder in which it is run
+    is_guess: bool = False  # it works in most such projects, but no file of this one runs it
 
     @property
     def language(self) -> str:
@@ -174,7 +176,9 @@ class Command:
         return next(iter(find_languages(self.line)), "")
 
 
-def make_commands(lines: Iterable[str], weight: float, path: str, part: str = "") -> Iterator[Command]:
+def make_commands(
+    lines: Iterable[str], weight: float, path: str, part: str = "", *, is_guess: bool = False
+) -> Iterator[Command]:
     """Yield the commands among `lines` that have a known purpose.
 
     `weight` is the strength of the evidence from the file at `path`; a command that is only a variant gets a lower
@@ -193,7 +197,7 @@ def make_commands(lines: Iterable[str], weight: float, path: str, part: str = ""
                 purpose, command = ONE_TEST, single
             elif _PLACEHOLDER.search(command):
                 penalty += PLACEHOLDER_PENALTY
-            yield Command(purpose, command, weight_here - penalty, path, part)
+            yield Command(purpose, command, weight_here - penalty, path, part, is_guess)
 
 
 def _rate_inexactness(command: str, purpose: str) -> float:
@@ -223,6 +227,7 @@ def clean_command(line: str) -> str:
     is_plain = (
         0 < len(command) <= MAX_COMMAND
         and not (command.endswith((" --version", " --help", " -h", " -V")) or _UNFIT.search(command))
+        and "://" not in command  # a link, such as those of reStructuredText
         and len(arguments) <= MAX_ARGUMENTS
         and all(map(_ARGUMENT.fullmatch, arguments))
         and sum(map(bool, map(_BARE_WORD.fullmatch, arguments[1:]))) <= MAX_BARE_WORDS
@@ -305,9 +310,12 @@ def choose_commands(
         main = next(iter(languages), "")
         for language in languages or ("",):
             own = [one for one in group if one.language == language or (language == main and not one.language)]
+            if max(DEFAULT_WEIGHT, *(not one.is_guess and one.weight for one in own)) > DEFAULT_WEIGHT:
+                own = [one for one in own if not one.is_guess]
             value, best = _render_best(own, MAX_OTHER if purpose == OTHER else MAX_LISTED)
+            listed = {one.path: None for one in sorted(own, key=lambda one: -one.weight) if f"`{one.line}`" in value}
             yield (
-                Statement(purpose, value, min(1.0, 0.55 + best.weight / 8)),
+                Statement(purpose, value, min(1.0, 0.55 + best.weight / 8), best.is_guess, tuple(listed)),
                 best.path,
                 part,
                 "" if language == main else language,
@@ -365,15 +373,13 @@ def runs_other_tool(command: str, tools: str) -> bool:
 
 
 def merge_tools(command: str, tools: str) -> str:
-    """Append to a command, in parentheses, the `tools` that it does not name.
+    """Append the `tools` to a command, in parentheses.
 
-    Nothing is appended if the command names a different tool: `tox -e pyright` does not run mypy.
+    Nothing is appended if the command names a tool: `composer phpstan` does not run psalm.
     """
-    tool_names = {name for _, purpose_tools in TOOLS_BY_PURPOSE for name in purpose_tools if name.isalnum()}
-    if any(mentions(command, name) for name in tool_names if not mentions(tools, name)):
-        return command
-    names = [name for name in re.split(r", (?![^(]*\))", tools) if name and name.partition(" (")[0] not in command]
-    return f"{command} ({', '.join(names)})" if names else command
+    tool_names = {name for _, purpose_tools in TOOLS_BY_PURPOSE for name in purpose_tools}
+    is_named = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", command) for name in tool_names)
+    return command if is_named else f"{command} ({tools})"
 
 
 def _rate(witnesses: list[Command]) -> tuple[float, int]:

@@ -52,9 +52,10 @@ _OTHER_NAMES: Final = {
 # Test tools with the arguments that select one file; the first that a command names counts.
 _SINGLE: Final = (
     *((tool, "<file>") for tool in split_names(
-        "pytest, rspec, phpunit, pest, vitest run, vitest, jest, ava, mocha, bun test, deno test, node --test, "
+        "pytest, rspec, phpunit, pest, vitest run, jest, ava, mocha, bun test, deno test, node --test, "
         "hatch test, mix test, flutter test, dart test"
     )),
+    ("vitest", "run <file>"),
     ("go test", "<folder>"),
     ("swift test", "--filter <name>"),
     ("dotnet test", "--filter <name>"),
@@ -62,11 +63,13 @@ _SINGLE: Final = (
     ("mvnw test", "-Dtest=<name>"),
     ("gradlew test", "--tests '*<name>'"),
     ("cargo test", "--test <name>"),
-    ("minitest", "-Ilib:test <file>"),
-    ("test-unit", "-Ilib:test <file>"),
 )  # fmt: skip
-_TASK_RUNNERS: Final = frozenset({"make", "just", "task"})
-_PROGRAMS: Final = {"vitest": "vitest run", "minitest": "ruby", "test-unit": "ruby"}
+# Task runners take further words for tasks or for their own options, and Android has a task for each variant.
+_NO_FILE_ARGUMENT: Final = re.compile(
+    r"(?:make|just|task|tox|nox|invoke|inv|poe|rake|npm (?:run|test)|hatch run|mise) "
+)
+_WORDS: Final = r"(?:[A-Z_][A-Z0-9_]*=\S+ )*(?:[\w./+:=-]+ )*?(?:[\w./-]+/)?"
+_KEPT_OPTIONS: Final = r"(?: -(?:race|v|short)(?=\s|$))*"
 SINGLE_PATTERN: Final = re.compile(r"; one: `([^`]+)`")
 _PURPOSES: Final = frozenset({"tests", "lint", "format", "types", "run everything"})
 
@@ -86,21 +89,20 @@ class Toolchain:
     def state_invocation(self, statement: Statement, part: str = "", single: str = "") -> Statement:
         """Replace the tools in a statement with the commands that run them.
 
-        A statement about tests also gets the command that tests a single file; `single` is the one that the
-        project's pages name, if any. The statement is returned unchanged if no command is known.
+        A statement about tests also gets `single`, the command that tests one file, if the project shows one. The
+        statement is returned unchanged if no command is known. A command that only a tool's name suggests is a guess,
+        unless a hook runs the tool.
         """
-        value = statement.value
+        value, is_guess = statement.value, statement.is_guess
         if value.startswith("pre-commit: "):
             return replace(statement, value=f"`pre-commit run --all-files`{value.removeprefix('pre-commit')}")
         if statement.key in _PURPOSES and "`" not in value:
             tools = split_names(re.sub(r"(?: \(|, \w+ quotes).*", "", value))
             commands = ", ".join(dict.fromkeys(self._get_invocation(tool, part) for tool in tools))
             detail = re.search(r" \([^)]*\)$", value)
-            value = f"{commands}{detail[0] if detail else ''}"
-        if statement.key == "tests":
-            single = single or self._find_single_test(value, part)
-            value = f"{value}; one: `{single}`" if single else value
-        return replace(statement, value=value)
+            value, is_guess = f"{commands}{detail[0] if detail else ''}", "`pre-commit run " not in commands
+        value = f"{value}; one: `{single}`" if single and statement.key == "tests" else value
+        return replace(statement, value=value, is_guess=is_guess)
 
     def _get_invocation(self, tool: str, part: str) -> str:
         """Return the command that runs a tool, in backticks.
@@ -121,27 +123,19 @@ class Toolchain:
         prefix = next((prefix for file, prefix in pairs if file in self.files or f"{part}/{file}" in self.files), "")
         return prefix if prefix in _INSTALLERS or program in self.dependencies else ""
 
-    def _find_single_test(self, value: str, part: str) -> str:
-        """Return the command that runs the tests in a single file.
 
-        Returns "" if it is unknown for the tools in `value`.
-        """
-        named_tools = {tool.partition(" ")[0] for tool, _ in _SINGLE if mentions(value, tool)}
-        for tool, arguments in _SINGLE:
-            call = re.search(
-                rf"`((?:[\w./-]+ )*?(?:[\w./-]+/)?{re.escape(tool)}(?: -(?:race|v|short)(?=[ `]))*)[ `]", value
-            )
-            if call and "gradlew" in tool and any(path.endswith("AndroidManifest.xml") for path in self.files):
-                return ""  # the plugin for Android has a task for each variant
-            if call and call[1].split()[0] in _TASK_RUNNERS:
-                return ""  # they take further words for tasks
-            if call:
-                features = FEATURES_PATTERN.search(value) if tool == "cargo test" else None
-                return f"{call[1]}{features[0] if features else ''} {arguments}"
-            if mentions(value, tool) and len(named_tools) == 1:  # of several, nobody knows which runs a file
-                program = _PROGRAMS.get(tool, tool)
-                return f"{self._find_prefix(program, part)}{program} {arguments}"
+def derive_single_test(line: str) -> str:
+    """Return the command that tests a single file, given a command line that runs a test tool on all of them.
+
+    Returns "" if the line does not name a tool that takes a file, or runs it through a task runner.
+    """
+    if _NO_FILE_ARGUMENT.match(line):
         return ""
+    for tool, arguments in _SINGLE:
+        if call := re.match(rf"({_WORDS}{re.escape(tool)}{_KEPT_OPTIONS})(?= |$)", line):
+            features = FEATURES_PATTERN.search(line) if tool == "cargo test" else None
+            return f"{call[1]}{features[0] if features else ''} {arguments}"
+    return ""
 
 
 def fill_single_test(command: str, file: str) -> str:
