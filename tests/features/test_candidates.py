@@ -10,7 +10,6 @@ import pytest
 
 from hunchd.consolidation.contradiction_records import create_contradiction
 from hunchd.core.state.project import KnownError
-from hunchd.domain.code import FileView, ViewLine
 from hunchd.domain.context import ExpectedFile, Focus, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
 from hunchd.features.context.candidates import CandidateInput, build_candidates, select_informative_units
@@ -26,7 +25,6 @@ def make_input(**given: Any) -> CandidateInput:
         "project": "p",
         "focus": Focus(project="p", file="shop/basket.py"),
         "prediction": Prediction(),
-        "views": {},
         "links": {},
         "errors": (),
         "facts": (),
@@ -527,12 +525,9 @@ def test_file_without_specific_reason_is_only_listed() -> None:
     assert offered == [], "a folder ties no code to a manifest"
 
 
-def test_unlikely_first_file_is_listed() -> None:
+def test_unlikely_file_alone_is_not_listed() -> None:
     unlikely = PredictedFile("a.py", 1.0, 0.04, ("tests this file",))
-
-    [piece] = build_candidates(make_input(prediction=Prediction((unlikely,))))
-
-    assert (piece.kind, piece.source["paths"]) == ("files", ["a.py"])
+    assert build_candidates(make_input(prediction=Prediction((unlikely,)))) == []
 
 
 def test_test_of_file_has_its_line_and_command() -> None:
@@ -613,29 +608,24 @@ def test_vague_sentences_of_guides_are_not_offered() -> None:
 
 def test_other_files_are_listed_with_reasons() -> None:
     first = PredictedFile("a.py", 3.0, 0.4, ("changed together 3 of 4 times",))
-    untied = [
-        PredictedFile(f"lib/{number}.py", 1.0, 0.06 - 0.02 * number, ("same folder",), False) for number in (0, 1)
-    ]
-    tied = [
-        PredictedFile("b.py", 0.0, 0.04, ("changed together 2 of the last 20 times",), is_specific=False),
-        PredictedFile("c.py", 0.0, 0.04, ("imports this file",)),
+    rest = [
+        PredictedFile("lib/0.py", 1.0, 0.06, ("same folder",), is_specific=False),
+        PredictedFile("b.py", 0.0, 0.05, ("changed together 2 of the last 20 times",), is_specific=False),
+        PredictedFile("c.py", 0.0, 0.05, ("imports this file",)),
         PredictedFile("late.py", 0.0, 0.06, ("changed lately",), is_specific=False),
-        PredictedFile("yarn.lock", 0.0, 0.04, ("changed together 2 of 4 times",)),
-        *(PredictedFile(f"{number}.py", 0.0, 0.03, ("imports this file",)) for number in range(9)),
-        PredictedFile("x.py", 0.0, 0.02, ("imports this file",)),
+        PredictedFile("yarn.lock", 0.0, 0.06, ("changed together 2 of 4 times",)),
+        PredictedFile("d.py", 0.0, 0.045, ("imports this file",)),
+        PredictedFile("x.py", 0.0, 0.03, ("imports this file",)),
     ]
 
-    prediction = Prediction((first, *untied, *tied))
-    offered = {piece.id: piece for piece in build_candidates(make_input(prediction=prediction, outline_count=1))}
+    def offered(budget: int, *files: PredictedFile) -> list[str]:
+        given = {"prediction": Prediction((first, *files)), "outline_count": 1, "budget": budget}
+        return [piece.forms[0][1] for piece in build_candidates(make_input(**given))]
 
-    assert set(offered) == {"file:a.py", "files:less likely"}
-    listed = offered["files:less likely"]
-    assert listed.forms[0][1] == (
-        "less likely: lib/0.py (same folder), b.py (2 of the last 20 changes), "
-        "c.py, 0.py, 1.py, 2.py (imports this file); "
-        "perhaps lib/1.py, late.py, 3.py, 4.py, 5.py, 6.py, 7.py, 8.py, x.py"
-    )
-    assert abs(listed.value - 0.53) < 1e-9
+    listed = "less likely: lib/0.py (same folder), b.py (2 of the last 20 times), c.py (imports this file)"
+    assert offered(2_000, *rest) == ["a.py", listed]
+    assert offered(8_000, *rest) == ["a.py", f"{listed}; perhaps late.py, d.py"]
+    assert offered(8_000, *rest[:2]) == ["a.py"], "too unlikely as a whole"
 
 
 def test_reasons_name_the_linking_definitions() -> None:
@@ -650,31 +640,8 @@ def test_reasons_name_the_linking_definitions() -> None:
     assert reasons(FileLinks()) == ("same folder",), "no definition proves the reasons"
 
 
-def test_only_linking_signatures_are_shown() -> None:
-    lines = tuple(ViewLine(f"def f_{n}(x)", f"f_{n}", 1.0, kind="function") for n in range(30))
-    lines += (ViewLine("class Cart(Basket)", "Cart", 5.0, kind="class"),)
-    lines += (ViewLine("class Till", "Till", 5.0, kind="class"), ViewLine("Till(Cart x)", "Till", 1.0, 31, "method"))
-    view = FileView("src/a.py", "b", lines, 0, "")
-
-    def forms(confidence: float, *used: str, file: str = "src/b.py") -> list[str]:
-        prediction = Prediction((PredictedFile("src/a.py", 1.0, confidence, ("…",)),))
-        given = {
-            "prediction": prediction,
-            "views": {"src/a.py": view},
-            "links": {"src/a.py": FileLinks(used_here=frozenset(used))},
-        }
-        given["focus"] = Focus(project="p", file=file)
-        return [text for _, text in build_candidates(make_input(**given))[0].forms]
-
-    assert forms(0.15, "f_3", "f_7") == ["src/a.py\ndef f_3(x); def f_7(x)", "src/a.py"]
-    assert [text.count("def ") for text in forms(0.15, *(f"f_{n}" for n in range(9)))] == [2, 0]
-    assert forms(0.3) == ["src/a.py"]
-    assert forms(0.3, "f_3", file="CHANGES.md") == ["src/a.py"]
-    assert forms(0.3, "Till") == forms(0.3, "Cart") == ["src/a.py"], "the head of a class says no more than its name"
-
-
 def test_frequent_files_follow_files_with_own_reason() -> None:
-    files = tuple(PredictedFile(f"{n}.py", 0.0, 0.05, ("imports this file",)) for n in range(7))
+    files = tuple(PredictedFile(f"{n}.py", 0.0, 0.055, ("imports this file",)) for n in range(8))
     frequent = ExpectedFile("pyproject.toml", 0.15, 7, 20, of_file=True)
 
     def told(count: int) -> str:

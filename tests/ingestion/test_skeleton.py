@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hunchd.ingestion.parsing import parse_outline
-from hunchd.ingestion.skeleton import build_view, render_lines, render_skeleton
+from hunchd.ingestion.skeleton import render_skeleton
 
 SOURCE = b'''
 SETTING = 1
@@ -97,16 +97,6 @@ def test_prose_lists_sections_on_one_line() -> None:
 
 def test_file_without_symbols_has_no_skeleton() -> None:
     assert render_skeleton(parse_outline("a.txt", b"just words"), max_lines=5) == ""
-
-
-def test_wanted_names_are_shown_alone() -> None:
-    seen = build_view(parse_outline("store.py", SOURCE))
-
-    assert render_lines(seen, {"_sweep", "open_store", "other"}, 6).splitlines() == [
-        "def _sweep()",
-        "def open_store(path: str) -> Store",
-    ]
-    assert render_lines(seen, {"_sweep", "open_store"}, 1) == "def open_store(path: str) -> Store"
 
 
 def test_omission_line_has_no_duplicates() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from hunchd.domain.code import FileOutline, FileView, Symbol, ViewLine
 
@@ -65,20 +65,6 @@ def build_view(outline: FileOutline, *, max_lines: int = MAX_LINES) -> FileView:
     chosen_indexes = _choose_symbols(symbols, weights, max_lines)
     lines = _render_lines(symbols, weights, sorted(chosen_indexes))
     return FileView(outline.path, outline.blob, tuple(lines), len(symbols) - len(lines), outline.doc)
-
-
-def render_lines(view: FileView, names: Collection[str], max_lines: int) -> str:
-    """Render the most important lines that define one of `names`.
-
-    At most `max_lines` lines are rendered, in file order, without their containers. If several lines define the
-    same name, the most important one is used.
-    """
-    best: dict[str, int] = {}  # index by name: an interface and its implementations have the same members
-    for at, line in enumerate(view.lines):
-        if line.name in names and (line.name not in best or line.weight > view.lines[best[line.name]].weight):
-            best[line.name] = at
-    chosen_indexes = sorted(best.values(), key=lambda at: (-view.lines[at].weight, at))[:max_lines]
-    return "\n".join(view.lines[at].text.strip() for at in sorted(chosen_indexes))
 
 
 def render_skeleton(outline: FileOutline, *, max_lines: int) -> str:

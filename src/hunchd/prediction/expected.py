@@ -63,9 +63,11 @@ def _iterate_files(state: PredictorState, seed: int, units: Array, recent: Array
         place = places.get(file)
         if place is None and not of_all[file]:
             continue
-        base = of_all[file] / max(len(recent), 1)
+        first_unit = _find_first_unit(state, file)
+        lately = recent[recent >= first_unit]
+        base = of_all[file] / max(len(lately), 1)
         long, short = (0.0, 0.0) if place is None else (float(first.long[place]), float(first.short[place]))
-        since = units[units >= _find_first_unit(state, file)]
+        since = units[units >= first_unit]
         readings = [(float(with_it[file]), float(len(since)))]
         is_young = len(since) < len(units)
         readings += [] if is_young else [(long, first.own_long), (short, first.own_short)]
@@ -73,7 +75,7 @@ def _iterate_files(state: PredictorState, seed: int, units: Array, recent: Array
         shares = [(value + smoothing * base) / (own + smoothing) for value, own in readings]
         path = state.files.paths[file]
         yield from _build_expected_files(
-            path, CAME_TRUE * sum(shares) / len(shares), (with_it[file], since), (of_all[file], recent)
+            path, CAME_TRUE * sum(shares) / len(shares), (with_it[file], since), (of_all[file], lately)
         )
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from hunchd.consolidation.aging import SHOWN_AS
 from hunchd.core.state.project import KnownError
 from hunchd.core.state.relative_time import format_age
-from hunchd.domain.code import FileView
 from hunchd.domain.commit_subjects import is_descriptive
 from hunchd.domain.context import ContextCandidate, Focus, Level, PredictedUnit, Prediction
 from hunchd.domain.kinds import describe
@@ -55,7 +54,6 @@ class CandidateInput:
     project: str
     focus: Focus
     prediction: Prediction
-    views: Mapping[str, FileView]
     links: Mapping[str, FileLinks]  # definitions that link a file to the current one, by path
     errors: Sequence[KnownError]
     facts: Sequence[Memory]
@@ -63,7 +61,8 @@ class CandidateInput:
     now: datetime
     past_units: int  # maximum of episodes shown
     has_package_tests: bool = False  # whether the folder of the current file has tests
-    outline_count: int = 10  # predicted files shown with signatures; the others are only named
+    outline_count: int = 10  # predicted files with a line of their own; the others are only named
+    budget: int = 8_000  # tokens
     conflicts: Sequence[Memory] = ()  # open contradictions
     profile: Sequence[Memory] = ()  # documents about the user
     fixes: Mapping[str, Fix] = field(default_factory=dict)  # id of an error's memory → best fix
@@ -82,10 +81,10 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
         ),
         *iterate_file_candidates(
             candidate_input.prediction,
-            candidate_input.views,
             file=candidate_input.focus.file,
             links=candidate_input.links,
             outline_count=candidate_input.outline_count,
+            budget=candidate_input.budget,
         ),
         *(_build_episode_candidate(unit, candidate_input) for unit in _list_current_units(candidate_input)),
         *build_fact_candidates(

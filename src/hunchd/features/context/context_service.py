@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,6 +50,7 @@ from hunchd.ingestion.episodes import make_episode_id
 from hunchd.ingestion.redaction import redact_name
 from hunchd.ingestion.skeleton import DEFINITION_KINDS
 from hunchd.ingestion.terminal_output import strip_output_prefixes
+from hunchd.prediction.file_table import TEST, classify_path
 from hunchd.protocol.paths import to_relative_path
 from hunchd.protocol.predictions import PredictionAnswer, predict_memory, prediction_answer
 from hunchd.protocol.requests import ContextRequest, PredictRequest
@@ -73,6 +75,7 @@ LONGEST_ERROR = 4_000  # characters at the end of an error in which words of fac
 MAX_LIKELY_FILES = 10  # predicted files shown with signatures under "Likely next"
 MAX_PAST_UNITS = 2  # past episodes shown
 MAX_NAMED_FILES = 30  # predicted files listed by name only, below those with signatures
+_RECEIVER = re.compile(r"\(\s*&?(?:'\w+\s+)?(?:mut\s+)?self\b")  # the head of a method, outside of its class
 MIN_CONFIDENT = 0.5  # confidence from which a companion does not replace a predicted file
 FULL_MATCH_SCORE = 6.0  # BM25 score of a full match; relevance is the fraction of it
 # Share of the query's terms from which the score counts fully, and below which a match is ignored.
@@ -358,7 +361,6 @@ class ContextService(Feature):
             project=project.id,
             focus=focus,
             prediction=prediction,
-            views=views,
             links=_select_links(project, focus, views),
             errors=errors,
             fixes=project.fixes.best_for(error.memory for error in errors),
@@ -371,6 +373,7 @@ class ContextService(Feature):
             has_package_tests=project.predictor is not None and project.predictor.has_tests_beside(focus.file or ""),
             past_units=MAX_PAST_UNITS,
             outline_count=MAX_LIKELY_FILES,
+            budget=key.budget,
         )
         offered_candidates = [
             *build_candidates(candidate_input),
@@ -446,10 +449,16 @@ def _select_links(project: Project, focus: Focus, views: Mapping[str, FileView])
     own_views = project.code.load_views([here])
     own_names = {name for view in own_views.values() for name in _list_defined_names(view)}
     links: dict[str, FileLinks] = {}
+    is_test = bool(classify_path(here) & TEST)
     for path, view in views.items() if own_views else ():
+        other_is_test = bool(classify_path(path) & TEST)  # only tests use what tests define
         links[path] = FileLinks(
-            used_here=predictor.select_used_names(here, path, _list_defined_names(view)),
-            used_there=predictor.select_used_names(path, here, own_names),
+            used_here=predictor.select_used_names(here, path, _list_defined_names(view))
+            if is_test or not other_is_test
+            else frozenset(),
+            used_there=predictor.select_used_names(path, here, own_names)
+            if other_is_test or not is_test
+            else frozenset(),
         )
     return links
 
@@ -465,6 +474,7 @@ def _list_defined_names(view: FileView) -> set[str]:
         if line.kind in DEFINITION_KINDS
         and line.kind != "method"
         and line.outer < 0
+        and not _RECEIVER.search(line.text)
         and is_distinctive(line.name)
         and not (line.name.islower() and "_" not in line.name)
     }

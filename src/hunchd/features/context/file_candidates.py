@@ -2,48 +2,48 @@
 
 Every line must be worth reading by itself. A file gets its own line if something that a reader can check ties it to
 the current file and the probability that the work needs it is at least WORTH_A_LINE. Of the less likely files, those
-that stand out are named in a list, each with what ties it to the current file, and the next ones by name only.
+that stand out are named in a list, each with what ties it to the current file, if the list as a whole is likely enough
+to name one that is needed. A large budget adds the next names without reasons.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from hunchd.assembly.selection import MINIMUM_VALUE
-from hunchd.domain.code import FileView
-from hunchd.domain.context import ContextCandidate, ExpectedFile, Level, PredictedFile, Prediction
+from hunchd.domain.context import ContextCandidate, ExpectedFile, PredictedFile, Prediction
 from hunchd.domain.memory import Trust
 from hunchd.ingestion.conventions import is_manifest
-from hunchd.ingestion.skeleton import render_lines
 from hunchd.prediction import reasons as why
-from hunchd.prediction.file_table import ALWAYS_HUB, CODE, TEST, classify_path, is_asset, is_lock_file, is_log_entry
+from hunchd.prediction.calibration import BESIDE_FILE
+from hunchd.prediction.file_table import ALWAYS_HUB, CODE, classify_path, is_asset, is_lock_file, is_log_entry
 
 LIST = "files"  # kind of a piece that names several files
-# Between .06 and .1, one file in ten is needed if something ties it to the current file (254 changes of 16 histories).
-WORTH_A_LINE = 0.06
-LIKELY = 0.2  # probability from which a file is shown whatever the reason
+WORTH_A_LINE = 0.07
+LIKELY = 0.25  # probability from which a file is shown whatever the reason
 # Probability from which a file that many changes include is expected now: between .2 and .3, one in three came.
 EXPECTED = 0.2
-EXPECTED_LOCK = 0.3  # … and a lock file, which only manifests need, or files with such a habit
+EXPECTED_OTHER = 0.3  # … unless it is a change log
+EXPECTED_LOCK = 0.3  # … for a lock file, which only manifests need, or files with such a habit
+EXPECTED_OWN_LOCK = 0.1  # … beside the manifest that it belongs to: half of them came
 LEAST_OFTEN, LOCK_OFTEN = 0.15, 0.5  # share of the counted changes that touched the file, and the lock file
-# Probability from which a file is named in a list with a reason; the first six hold two thirds of the needed ones.
-LEAST_NAMED = 0.03
+FEWEST_TIMES = 3  # changes that touched it; of files expected after one or two, one in ten came
+# Probability from which a file is named in a list with a reason, and of the list naming a needed file at all. One
+# in nine of its names is needed, in every third list there is one (535 changes of nine histories).
+LEAST_NAMED = 0.055
 MOST_NAMED = 6
-# … and from which it is named without one, behind them. Of these one in twenty-five is needed, but without them the
-# answer misses a quarter of what the work needs (.57 instead of .74 of 190 files).
-LEAST_MENTIONED = 0.015
-MOST_MENTIONED = 20  # names in the whole list
-LEAST_UNTIED = 0.05  # … if nothing ties the file to the current one
+LEAST_LIST = 0.18
+# … and from which a large budget names more files, without a reason. One in fifteen is needed.
+LARGE_BUDGET = 8_000  # tokens
+LEAST_MENTIONED = 0.045
+MOST_MENTIONED = 10  # names in the whole list
 LEAST_HUB = 0.1  # … for a file that many changes include, such as a change log
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
-# A signature without a parameter says no more than the name, nor does the head of a class.
-_HAS_PARAMETER = re.compile(r"\(\s*(?!&?(?:'\w+ )?(?:mut )?self\s*\))[^)\s]")
-CALLABLE_KINDS = frozenset({"function", "method", "macro"})
 MAX_NAMED = 2  # definitions that a reason names
-MAX_SIGNATURES = 2  # of the definitions that link a file to the current one, on one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +59,29 @@ class FileLinks:
 
 def iterate_file_candidates(
     prediction: Prediction,
-    views: Mapping[str, FileView],
     *,
     file: str | None,
     links: Mapping[str, FileLinks],
     outline_count: int,
+    budget: int,
 ) -> Iterator[ContextCandidate]:
     """Yield the files that deserve their own line, then lists of other files.
 
-    Both are ordered by probability, likeliest first. At most `outline_count` files have a line of their own.
+    Both are ordered by probability, likeliest first. At most `outline_count` files have a line of their own. `budget`
+    is in tokens.
     `links` maps the path of a file to the definitions that link it to `file`, the current one. If `file` is not code,
     such as a page or a manifest, it uses no definitions.
     """
     names_definitions = file is None or bool(classify_path(file) & CODE)
-    files = [_name_links(one, links.get(one.path), file or "") for one in prediction.files if not is_asset(one.path)]
+    predicted = [one for one in prediction.files if not is_asset(one.path)]
+    if file is not None:
+        shown = BESIDE_FILE(np.array([one.confidence for one in predicted])).round(4).tolist()
+        predicted = [replace(one, confidence=value) for one, value in zip(predicted, shown, strict=True)]
+    files = [_name_links(one, links.get(one.path), file or "") for one in predicted]
     files = [one for one in files if names_definitions or one.reasons != (why.FOLDER_REASON,)]
     first = [one for one in files if _is_worth_a_line(one)][:outline_count]
     for rank, one in enumerate(first):
-        view = views.get(one.path) if names_definitions else None
-        link = links.get(one.path)
-        yield _build_outline_candidate(one, rank, view, link.used_here if link else ())
+        yield _build_file_candidate(one, rank)
     expected_files = [one for one in prediction.expected if _is_expected(one, file)]
     if expected_files:
         yield _build_expected_candidate(expected_files)
@@ -90,14 +93,16 @@ def iterate_file_candidates(
     rest = [one for one in files if one not in first]
     # What many changes include comes behind what is about this file, however likely it is.
     with_reason = [*_select_others(rest), *hubs][:MOST_NAMED]
+    if sum(one.confidence for one in with_reason) < LEAST_LIST:
+        return
     named = {one.path for one in with_reason} | {one.path for one in expected_files}
     others = {
         one.path: one
         for one in (*rest, *hubs)
         if one.path not in named and one.confidence >= LEAST_MENTIONED and not _is_written_by_tools(one.path)
     }
-    if with_reason:
-        yield _build_others_candidate(with_reason, [*others.values()][: MOST_MENTIONED - len(with_reason)])
+    most_others = MOST_MENTIONED - len(with_reason) if budget >= LARGE_BUDGET else 0
+    yield _build_others_candidate(with_reason, [*others.values()][:most_others])
 
 
 def _is_expected(one: ExpectedFile, file: str | None) -> bool:
@@ -105,18 +110,24 @@ def _is_expected(one: ExpectedFile, file: str | None) -> bool:
 
     Its own changes must say so, unless it is code and the other a change log. A lock file follows the manifests.
     """
+    beside_manifest = is_manifest(file or "")
+    if is_lock_file(one.path) and beside_manifest and one.path.rpartition("/")[0] == (file or "").rpartition("/")[0]:
+        return one.probability >= EXPECTED_OWN_LOCK
+    if one.times < FEWEST_TIMES:
+        return False
     if not is_lock_file(one.path):
         is_change_log = one.path.endswith("/") or bool(classify_path(one.path) & ALWAYS_HUB)
         is_own = one.of_file or (is_change_log and bool(classify_path(file or "") & CODE))
-        return is_own and one.probability >= EXPECTED and one.times >= LEAST_OFTEN * one.of
+        least = EXPECTED if is_change_log else EXPECTED_OTHER
+        return is_own and one.probability >= least and one.times >= LEAST_OFTEN * one.of
     has_habit = one.of_file and one.times >= LOCK_OFTEN * one.of
-    return one.probability >= EXPECTED_LOCK and (has_habit or is_manifest(file or ""))
+    return one.probability >= EXPECTED_LOCK and (has_habit or beside_manifest)
 
 
 def _is_possible(one: ExpectedFile) -> bool:
     """Return True if a frequent file is worth listing."""
     is_file = not (_is_written_by_tools(one.path) or one.path.endswith("/"))
-    return is_file and one.of_file and one.probability >= LEAST_HUB
+    return is_file and one.of_file and one.times >= FEWEST_TIMES and one.probability >= LEAST_HUB
 
 
 def _is_written_by_tools(path: str) -> bool:
@@ -129,15 +140,8 @@ def _select_others(files: Sequence[PredictedFile]) -> list[PredictedFile]:
     return [
         one
         for one in files
-        if {*one.reasons} - {why.FALLBACK_REASON}
-        and one.confidence >= (LEAST_NAMED if one.is_specific or _is_counted(one) else LEAST_UNTIED)
-        and not is_lock_file(one.path)
+        if {*one.reasons} - {why.FALLBACK_REASON} and one.confidence >= LEAST_NAMED and not is_lock_file(one.path)
     ]
-
-
-def _is_counted(one: PredictedFile) -> bool:
-    """Return True if common changes tie a file to the current one."""
-    return any(reason.startswith(why.COCHANGE_REASON) for reason in one.reasons)
 
 
 def _name_links(one: PredictedFile, links: FileLinks | None, file: str) -> PredictedFile:
@@ -172,25 +176,15 @@ def _is_worth_a_line(one: PredictedFile) -> bool:
     return one.confidence >= (WORTH_A_LINE if one.is_specific else LIKELY)
 
 
-def _build_outline_candidate(
-    one: PredictedFile, rank: int, view: FileView | None, linking: Collection[str]
-) -> ContextCandidate:
-    forms: list[tuple[Level, str]] = [("index", one.path)]
-    # What a test file defines is hardly ever needed.
-    if view is not None and classify_path(one.path) & (CODE | TEST) == CODE:
-        functions = (line for line in view.lines if line.outer < 0 and line.kind in CALLABLE_KINDS)
-        calls = tuple(line for line in functions if _HAS_PARAMETER.search(line.text))
-        signatures = render_lines(replace(view, lines=calls), linking, MAX_SIGNATURES).splitlines()
-        if signatures:
-            forms.insert(0, ("full", f"{one.path}\n{'; '.join(signatures)}"))
+def _build_file_candidate(one: PredictedFile, rank: int) -> ContextCandidate:
     return ContextCandidate(
         id=f"file:{one.path}",
         kind="file",
         tier=2,
         value=one.confidence,
-        forms=tuple(forms),
+        forms=(("index", one.path),),
         reasons=one.reasons,
-        source={"type": "file", "path": one.path, "blob": view.blob if view is not None else None},
+        source={"type": "file", "path": one.path},
         trust=Trust.PROJECT,
         paths=(one.path,),
         rank=rank,
@@ -209,20 +203,16 @@ def _format_occurrences(one: ExpectedFile) -> str:
 
 
 def _build_others_candidate(files: Sequence[PredictedFile], others: Sequence[PredictedFile]) -> ContextCandidate:
-    """Build the list of the less likely files: `files` by reason, then the names of `others`."""
-    groups: dict[str, list[str]] = {}
-    for one in files:
-        groups.setdefault(_shorten_reason(one.reasons[0]), []).append(one.path)
-    file_list = ", ".join(f"{', '.join(paths)} ({reason})" for reason, paths in groups.items())
+    """Build the list of the less likely files: `files`, each with its reason, then the names of `others`."""
+    file_list = ", ".join(f"{one.path} ({_shorten_reason(one.reasons[0])})" for one in files)
     more = f"; perhaps {', '.join(one.path for one in others)}" if others else ""
     paths = {one.path: one.confidence for one in (*files, *others)}
     return _build_list(LESS_LIKELY, file_list + more, paths, rank=1)
 
 
 def _shorten_reason(reason: str) -> str:
-    """Return `2 of 9 changes` for a reason such as `changed together 2 of 9 times`."""
-    counts = reason.removeprefix(f"{why.COCHANGE_REASON} ").removesuffix(" times")
-    return f"{counts} changes" if counts != reason and counts[0].isdigit() else reason
+    """Return `2 of 9 times` for a reason such as `changed together 2 of 9 times`."""
+    return reason.removeprefix(f"{why.COCHANGE_REASON} ")
 
 
 def _build_list(name: str, file_list: str, paths: Mapping[str, float], rank: int) -> ContextCandidate:
