@@ -120,11 +120,11 @@ def test_only_code_has_narrow_tests() -> None:
     assert offered(".github/workflows/test-cart.yml", narrow) == []  # a workflow of another language
 
 
-def test_command_that_no_file_runs_is_not_told() -> None:
-    run, guess = convention("tests", "`make test`"), convention("lint", "`ruff check`")
-    guess = replace(guess, source=guess.source | {"is_guess": True})
-    [piece] = build_candidates(make_input(facts=[run, guess], focus=Focus(project="p", file="shop/basket.py")))
-    assert piece.forms[0][1] == "tests: `make test`"
+def test_tool_without_command_is_not_told() -> None:
+    named = convention("tests", "pytest; one: `tox -e py -- <file>`")
+    given = [named, convention("lint", "ruff")]
+    [piece] = build_candidates(make_input(facts=given, focus=Focus(project="p", file="tests/test_basket.py")))
+    assert piece.forms[0][1] == "tests: `tox -e py -- tests/test_basket.py` for this file"
 
 
 def test_command_does_not_reach_nested_package() -> None:

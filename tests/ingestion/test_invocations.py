@@ -4,42 +4,17 @@ import pytest
 
 from hunchd.ingestion.manifests.command_sources import read_commands, read_page_commands
 from hunchd.ingestion.manifests.commands import CI_WEIGHT, choose_commands, make_commands
-from hunchd.ingestion.manifests.invocations import Toolchain, derive_single_test, fill_single_test
+from hunchd.ingestion.manifests.invocations import derive_single_test, fill_single_test, state_invocation
 from hunchd.ingestion.manifests.tools import Statement
 
 
-def state(
-    key: str, value: str, *files: str, hooks: str = "", dependencies: str = "phpunit ruff rubocop ruby rspec eslint"
-) -> str:
-    return Toolchain(files, dependencies, hooks).state_invocation(Statement(key, value)).value
-
-
-@pytest.mark.parametrize(
-    ("key", "tool", "file", "command"),
-    [
-        ("lint", "eslint", "pnpm-lock.yaml", "`pnpm exec eslint .`"),
-        ("lint", "ruff (E, F)", "poetry.lock", "`poetry run ruff check` (E, F)"),
-        ("format", "ruff format, double quotes", "uv.lock", "`uv run ruff format`"),
-        ("lint", "rubocop", "Gemfile", "`bundle exec rubocop`"),
-        ("types", "mypy (strict)", "", "mypy (strict)"),
-        ("lint", "clippy", "Cargo.lock", "`cargo clippy`"),
-        ("format", "spotless", "gradlew", "`./gradlew spotlessApply`"),
-        ("format", "spotless", "pom.xml", "spotless"),
-        ("lint", "shellcheck", "", "shellcheck"),  # needs arguments that nobody states
-        ("run everything", "tox", "", "`tox`"),
-    ],
-)
-def test_tool_gets_command_of_lock_file(key: str, tool: str, file: str, command: str) -> None:
-    assert state(key, tool, file) == command
-
-
-def test_tool_that_is_no_dependency_is_typed_alone() -> None:
-    assert state("lint", "phpstan", "composer.json", dependencies='"phpunit/phpunit": "^9.0"') == "`phpstan analyse`"
-    assert state("lint", "eslint", "package.json", dependencies="") == "`npx eslint .`"
-
-
 def test_tool_of_hook_is_run_by_pre_commit() -> None:
-    assert state("lint", "ruff", hooks="pre-commit: ruff") == "`pre-commit run ruff --all-files`"
+    def state(key: str, value: str) -> str:
+        return state_invocation(Statement(key, value), "pre-commit: ruff, ruff-format", "").value
+
+    assert state("lint", "ruff (E, F)") == "`pre-commit run ruff --all-files`"
+    assert state("format", "ruff format, double quotes") == "`pre-commit run ruff-format --all-files`"
+    assert state("lint", "flake8") == "flake8"
     assert state("before a commit", "pre-commit: ruff, mypy") == "`pre-commit run --all-files`: ruff, mypy"
 
 
@@ -72,17 +47,6 @@ def test_single_test_command_needs_selectable_file() -> None:
     assert not fill_single_test("./gradlew test --tests '*<name>'", "core/src/main/kotlin/A.kt")
 
 
-def test_command_of_a_tool_name_is_a_guess() -> None:
-    guessed = Toolchain(("Gemfile",), "rspec").state_invocation(Statement("tests", "rspec"))
-    assert (guessed.value, guessed.is_guess) == ("`bundle exec rspec`", True)
-    assert not Toolchain((), "", "pre-commit: ruff").state_invocation(Statement("lint", "ruff")).is_guess
-
-
-def test_appraisals_come_before_rspec() -> None:
-    assert state("tests", "rspec", "Gemfile", "Appraisals") == "`bundle exec appraisal rspec`"
-    assert state("lint", "rubocop", "Gemfile", "Appraisals") == "`bundle exec rubocop`"
-
-
 @pytest.mark.parametrize(
     ("file", "text", "command"),
     [
@@ -109,13 +73,10 @@ def test_link_is_no_command() -> None:
     assert [one.line for one in read_page_commands("contributing.rst", page)] == ["pytest -n 4"]
 
 
-def test_witness_replaces_command_that_any_project_has() -> None:
-    guesses = [*read_commands("go.mod", "module a\n")]
-    [(guess, *_)] = [one for one in choose_commands(guesses, {"go": 9}) if one[0].key == "tests"]
-    both = choose_commands([*guesses, *make_commands(["go test -race ./..."], CI_WEIGHT, "ci.yml")], {"go": 9})
-    [(run, *_)] = [one for one in both if one[0].key == "tests"]
-    assert (guess.value, guess.is_guess) == ("`go test ./...`", True)
-    assert (run.value, run.is_guess, run.origins) == ("`go test -race ./...`", False, ("ci.yml",))
+def test_manifest_alone_has_no_command() -> None:
+    assert [one.line for one in read_commands("go.mod", "module a\n")] == []
+    [(run, *_)] = choose_commands(make_commands(["go test -race ./..."], CI_WEIGHT, "ci.yml"), {"go": 9})
+    assert (run.value, run.origins) == ("`go test -race ./...`", ("ci.yml",))
 
 
 @pytest.mark.parametrize(
@@ -146,11 +107,6 @@ def test_discouraged_command_is_not_read() -> None:
     page = "Use `bundle exec zeus rspec` instead of using `bundle exec rspec`.\n\nRun `make test` before a commit.\n"
     assert [one.line for one in read_page_commands("MAINTAINING.md", page)][-1:] == ["make test"]
     assert all(one.line != "bundle exec rspec" for one in read_page_commands("MAINTAINING.md", page))
-
-
-def test_multiplatform_kotlin_runs_all_tests() -> None:
-    lines = [one.line for one in read_commands("gradlew", "", ["src/commonMain/kotlin/A.kt"])]
-    assert lines == ["./gradlew allTests"]
 
 
 def test_script_that_rewrites_files_formats() -> None:

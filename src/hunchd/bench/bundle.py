@@ -23,10 +23,9 @@ from typing import IO
 
 from hunchd.bench import baselines, bundle_report
 from hunchd.bench.bundle_report import BundleAnswer, QuestionOutcome, ReviewCounts
-from hunchd.bench.changed_symbols import changed_symbols
 from hunchd.bench.past_project import PastProject, build_past_project, read_units
 from hunchd.bench.replay import get_repository_name
-from hunchd.domain.context import Bundle, Focus
+from hunchd.domain.context import Focus
 from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Unit
 from hunchd.domain.unit_classification import is_work, list_existing_paths
@@ -152,12 +151,10 @@ def measure_question(
     focus = Focus(project=past.project.id, file=question.file, author=past.tree.user_email)
     ranked_files = past.predictor.predict(focus, now=now, k=DEPTH, explain=False).files
     together = baselines.compute_rankings(past.predictor.state, focus, depth=DEPTH).get("co-change", [])
-    symbols = changed_symbols(past.git, question.unit, question.gold, past.code)
-    answers = {budget: measure_answer(past, question, symbols, budget) for budget in budgets}
+    answers = {budget: measure_answer(past, question, budget) for budget in budgets}
     return QuestionOutcome(
         unit=question.unit.sha,
         gold=question.gold,
-        symbols=sum(map(len, symbols.values())),
         predicted_files=tuple(file.path for file in ranked_files),
         together=tuple(together),
         answers=answers,
@@ -189,9 +186,7 @@ def measure_review(past: PastProject, question: BundleQuestion, seed: int) -> Re
     )
 
 
-def measure_answer(
-    past: PastProject, question: BundleQuestion, symbols: dict[str, set[str]], budget: int
-) -> BundleAnswer:
+def measure_answer(past: PastProject, question: BundleQuestion, budget: int) -> BundleAnswer:
     request = ContextRequest(project=past.project.id, file=question.file, budget=budget)
     began = time.perf_counter()
     bundle = past.answers.get_context(request, past.project, past.tree)
@@ -201,18 +196,8 @@ def measure_answer(
         tokens=bundle.token_count,
         milliseconds=took,
         named_files=tuple(path for path in question.gold if bundle_report.is_named(path, bundle.context)),
-        symbols=_count_shown_symbols(bundle, symbols),
         probabilities=bundle_report.list_probabilities(bundle, frozenset(question.gold)),
     )
-
-
-def _count_shown_symbols(bundle: Bundle, symbols: dict[str, set[str]]) -> int:
-    """Count the changed symbols whose names the bundle shows with their file."""
-    texts: dict[str, str] = {}
-    for item in bundle.items:
-        path = str(item.source.get("path", ""))
-        texts[path] = f"{texts.get(path, '')}\n{item.text}"
-    return sum(bundle_report.is_word_of(name, texts.get(path, "")) for path, names in symbols.items() for name in names)
 
 
 def _write_grading_sheet(file: IO[str], repository: str, question: BundleQuestion, outcome: QuestionOutcome) -> None:

@@ -19,7 +19,7 @@ WIDTH = 24  # column width of a repository's name
 class BundleAnswer:
     """Context bundle that was built for one token budget, and its figures.
 
-    `named_files` are the needed files that the bundle names. `symbols` is the number of changed symbols that it shows.
+    `named_files` are the needed files that the bundle names.
     `probabilities` contains, for each file listed, the probability shown and True if the change touched the file.
     """
 
@@ -27,7 +27,6 @@ class BundleAnswer:
     tokens: int
     milliseconds: float
     named_files: tuple[str, ...]
-    symbols: int
     probabilities: tuple[tuple[float, bool], ...]
 
 
@@ -52,7 +51,6 @@ class QuestionOutcome:
 
     unit: str
     gold: tuple[str, ...]
-    symbols: int
     predicted_files: tuple[str, ...]
     together: tuple[str, ...]
     answers: Mapping[int, BundleAnswer]
@@ -62,10 +60,6 @@ class QuestionOutcome:
 def is_named(path: str, text: str) -> bool:
     """Return True if the whole path occurs in `text`."""
     return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w/-]|\.\w)", text) is not None
-
-
-def is_word_of(name: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def list_probabilities(bundle: Bundle, gold: Set[str]) -> tuple[tuple[float, bool], ...]:
@@ -94,10 +88,7 @@ def compute_figures(rows: Sequence[QuestionOutcome]) -> dict[str, float]:
         together_hits = sum(len(set(row.gold) & set(row.together[:depth])) for row in rows)
         measures[f"predicted@{depth}"] = predicted_hits / measures["needed files"]
         measures[f"together@{depth}"] = together_hits / measures["needed files"]
-    symbols = sum(row.symbols for row in rows)
     for budget in budgets:
-        if symbols:
-            measures[f"symbols at {budget}"] = sum(row.answers[budget].symbols for row in rows) / symbols
         measures[f"tokens at {budget}"] = float(np.mean([row.answers[budget].tokens for row in rows]))
     last = budgets[-1]
     measures["calibration error"] = compute_calibration_error(

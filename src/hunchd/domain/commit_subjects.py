@@ -46,7 +46,8 @@ _EMPTY = re.compile(
 # Releases and dependency updates: the time at which a version came out says nothing about the files that it changed.
 _RELEASE = re.compile(
     r"^(?:\w+(?:\([^)]*\))?: )?(?:(?:prepar|bump|cut|mak|draft)\w* (?:for )?)?(?:the )?(?:next )?(?:release|version)\b"
-    r"(?: (?:to|of|version))?(?: \S+){0,2} ?v?\d+[\w.-]*\b|^v?\d+\.\d+[\w.-]*$|^bump(?:ed)? (?:version )?(?:to )?v?\d"
+    r"(?: (?:to|of|version))?(?: \S+){0,2} ?v?\d+[\w.-]*\b"
+    r"|^(?:\w+(?:\([^)]*\))?: )?v?\d+\.\d+[\w.-]*$|^bump(?:ed)? (?:version )?(?:to )?v?\d"
     r"|^(?:chore|build|fix)\(deps[^)]*\)|^(?:\w+: )?bump \S+ (?:from \S+ )?to v?\d",
     re.IGNORECASE,
 )

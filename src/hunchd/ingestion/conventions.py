@@ -46,7 +46,7 @@ from hunchd.ingestion.manifests.command_sources import (
     read_page_commands,
 )
 from hunchd.ingestion.manifests.commands import ONE_TEST, OTHER, Command, choose_commands, merge_tools, runs_other_tool
-from hunchd.ingestion.manifests.invocations import Toolchain, derive_single_test
+from hunchd.ingestion.manifests.invocations import derive_single_test, state_invocation
 from hunchd.ingestion.manifests.registry import read_statements, states_anything
 from hunchd.ingestion.manifests.tools import (
     CI_PREFIX,
@@ -135,7 +135,6 @@ _MANIFESTS_BY_LANGUAGE = (
     ("go", "go.mod"), ("rust", "Cargo.toml"), ("python", "pyproject.toml"), ("php", "composer.json"),
     ("elixir", "mix.exs"), ("dart", "pubspec.yaml"), ("swift", "Package.swift"),
 )  # fmt: skip
-_LISTS_DEPENDENCIES = re.compile(r"^(?:pyproject\.toml|Pipfile|package\.json|composer\.json|Gemfile|.*\.gemspec)$")
 _CHECK_WORKFLOW = re.compile(r"/(?:[\w-]*[-_])?(?:ci|tests?|main|build|check|lint|publish|release)\b[^/]*$")
 
 
@@ -197,7 +196,6 @@ def _extract_convention_facts(
     ]
     nearest_paths = _keep_nearest(shallow)
     files_by_language: Mapping[str | None, int] = Counter(filter(None, map(detect_language, paths)))
-    dependencies = ""
     manifest_folders = {path.rpartition("/")[0] for path in shallow if not path.rpartition("/")[2].startswith(".")}
     commands = [command for guide in guides for command in _read_guide_commands(root, guide, paths)]
     for path in [*nearest_paths, *workflows]:
@@ -206,7 +204,6 @@ def _extract_convention_facts(
             continue  # the settings of a tool for some files, not a part with commands of its own
         text = _read_text(root, path)
         commands += read_commands(path, text, paths)
-        dependencies += text if _LISTS_DEPENDENCIES.search(name) else ""
         for statement in read_statements(path, text):
             if statement.key == "tests" and path.endswith("proj"):  # a test project tests the others
                 best.setdefault(
@@ -231,13 +228,11 @@ def _extract_convention_facts(
         replace(one, purpose=ONE_TEST, line=single)
         for one in commands
         if one.purpose == "tests"
-        and not one.is_guess
         and (single := derive_single_test(one.line))
         and not (is_for_android and "gradlew" in single)
     ]
     _add_commands(commands, best, files_by_language)
     hooks = best.get(("", "before a commit", ""))
-    toolchain = Toolchain(frozenset(paths), dependencies, hooks[0].value if hooks else "")
     singles = {  # by part and language; the commands for one file belong to those for all
         (part, language): _first_code(statement.value)
         for (part, key, language), (statement, _) in best.items()
@@ -245,7 +240,7 @@ def _extract_convention_facts(
     }
     best = {
         (part, key, language): (
-            toolchain.state_invocation(statement, part, singles.get((part, language), "")),
+            state_invocation(statement, hooks[0].value if hooks else "", singles.get((part, language), "")),
             path,
         )
         for (part, key, language), (statement, path) in best.items()
@@ -509,7 +504,6 @@ def _build_convention(
         if statement.key.removeprefix(CI_PREFIX) in _LANGUAGES
         else _SEARCH_TAGS.get(statement.key, ()),
         more={
-            "is_guess": statement.is_guess,
             "without": list(packages),
             "origins": list(statement.origins) if len(statement.origins) > 1 else [],
         },

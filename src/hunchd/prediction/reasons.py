@@ -33,6 +33,8 @@ TESTS_REASON = "tests this file"
 USES_REASON, DEFINES_REASON = "uses its names", "defines names it uses"
 FOLDER_REASON = "same folder"
 COCHANGE_REASON = "changed together"  # begins every reason that counts common changes
+ALIKE_REASON, CONTENTS_REASON = "named alike", "similar contents"
+WEAK_REASONS = frozenset({ALIKE_REASON, CONTENTS_REASON})
 FALLBACK_REASON = "changed lately"  # the only reason for a file unrelated to the query
 
 
@@ -151,13 +153,13 @@ class ReasonBuilder:
             return ""
         traits = self._state.files.traits.view
         if not traits[file] & traits[seed] & CODE:
-            return "named alike"
+            return ALIKE_REASON
         file_is_test, seed_is_test = (bool(traits[one] & TEST) for one in (file, seed))
         if file_is_test and seed_is_test:  # below a folder `test`, which may be a library
             file_is_test, seed_is_test = (has_test_name(self._state.files.paths[one]) for one in (file, seed))
         is_example = any(_EXAMPLES.search(self._state.files.paths[one]) for one in (file, seed))
         if file_is_test == seed_is_test or is_example or not self._is_nearest(file, seed):
-            return "named alike"
+            return ALIKE_REASON
         if file_is_test:
             return TESTS_REASON if seed == self._current_file else f"tests {self._get_name(seed)}"
         return f"tested by {self._describe_seed(seed)}"
@@ -321,7 +323,7 @@ def _rate_closeness(path: str, other: str) -> tuple[int, int]:
 
 def _build_fallback_reason(row: list[float]) -> Reason:
     if row[_LIKENESS] > 0.3:
-        return Reason(0.5, "similar contents", is_specific=False)
+        return Reason(0.5, CONTENTS_REASON, is_specific=False)
     if row[_SAME_FOLDER]:
         return Reason(0.4, FOLDER_REASON, is_specific=False)
     return Reason(0.3, FALLBACK_REASON, is_specific=False)

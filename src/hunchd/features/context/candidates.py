@@ -144,20 +144,9 @@ def select_informative_units(units: Sequence[PredictedUnit], limit: int) -> list
 
 
 def get_unit_value(unit: PredictedUnit) -> float:
-    """Return the value of a past unit of work.
-
-    A file that is certainly needed has the value 1.0.
-    """
-    return EPISODE_VALUE * unit.confidence * _get_breadth_factor(unit)
-
-
-def _get_breadth_factor(unit: PredictedUnit) -> float:
-    """Return a weight that depends on how many files a unit changed.
-
-    A change to one file usually fixed a detail; a change to several files shows why they belong together; a change
-    to many files is not specific to any of them.
-    """
-    return next((factor for count, factor in BREADTH_FACTORS if len(unit.paths) <= count), 0.0)
+    """Return the value of a past unit of work, relative to a file that is certainly needed (1.0)."""
+    breadth = next((factor for count, factor in BREADTH_FACTORS if len(unit.paths) <= count), 0.0)
+    return EPISODE_VALUE * unit.confidence * breadth
 
 
 def _build_error_candidate(error: KnownError, since: int, candidate_input: CandidateInput) -> ContextCandidate:

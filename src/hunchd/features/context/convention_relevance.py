@@ -208,8 +208,7 @@ def select_relevant_facts(
 def narrow_tests(text: str, fact: Memory, file: str | None, tests: FileTests = NO_TESTS) -> str:
     """Put a command that tests only `file` before the command for all tests.
 
-    Returns `text` without its command for a single file if it is not known how the test tool runs that file. A guessed
-    command for all tests is left out.
+    Returns `text` without its command for a single file if it is not known how the test tool runs that file.
     """
     single = SINGLE_PATTERN.search(fact.value or "") if _is_from_project(fact) else None
     if single is None or file is None:
@@ -218,11 +217,11 @@ def narrow_tests(text: str, fact: Memory, file: str | None, tests: FileTests = N
     part = f"{get_part(fact)}/" if get_part(fact) else ""
     is_testable = file.startswith(part) and (tests.has_package if is_package else _is_runnable_test(file))
     command = fill_single_test(single[1], file.removeprefix(part)) if is_testable else ""
-    everything = "" if is_guess(fact) else SINGLE_PATTERN.sub("", fact.value or "")
+    everything = SINGLE_PATTERN.sub("", fact.value or "")
     if not command:
         return f"{fact.key}: {everything}"
     where = f"{f' in {part}' if part else ''} for {'this package' if is_package else subject}"
-    return f"{fact.key}: `{command}`{where}{everything and f'; all: {everything}'}"
+    return f"{fact.key}: `{command}`{where}" + (f"; all: {everything}" if "`" in everything else "")
 
 
 def _is_runnable_test(file: str) -> bool:
@@ -232,14 +231,7 @@ def _is_runnable_test(file: str) -> bool:
 
 def tells_enough(fact: Memory, text: str) -> bool:
     """Return True if `text`, shown for a file, says more than a tool's name."""
-    if not is_convention(fact) or get_subject(fact) in _WITHOUT_COMMAND:
-        return True
-    return "`" in text and (not is_guess(fact) or text != f"{fact.key}: {fact.value}")
-
-
-def is_guess(fact: Memory) -> bool:
-    """Return True if no file of the project runs or prescribes the command that a convention names."""
-    return bool(fact.source.get("is_guess"))
+    return not is_convention(fact) or "`" in text or get_subject(fact) in _WITHOUT_COMMAND
 
 
 def get_subject(fact: Memory) -> str:

@@ -2,8 +2,7 @@
 
 Every line must be worth reading by itself. A file gets its own line if something that a reader can check ties it to
 the current file and the probability that the work needs it is at least WORTH_A_LINE. Of the less likely files, those
-that stand out are named in a list, each with what ties it to the current file, if the list as a whole is likely enough
-to name one that is needed. A large budget adds the next names without reasons.
+that stand out are named in a list, each with its reason, if the list is likely enough to name one that is needed.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from hunchd.prediction.file_table import ALWAYS_HUB, CODE, classify_path, is_ass
 
 LIST = "files"  # kind of a piece that names several files
 WORTH_A_LINE = 0.07
+LEAST_WEAK = 0.1  # … if only a similar name or similar contents tie it: of those below, one in thirty is needed
 LIKELY = 0.25  # probability from which a file is shown whatever the reason
 # Probability from which a file that many changes include is expected now: between .2 and .3, one in three came.
 EXPECTED = 0.2
@@ -140,7 +140,10 @@ def _select_others(files: Sequence[PredictedFile]) -> list[PredictedFile]:
     return [
         one
         for one in files
-        if {*one.reasons} - {why.FALLBACK_REASON} and one.confidence >= LEAST_NAMED and not is_lock_file(one.path)
+        if one.reasons
+        and one.confidence >= (LEAST_WEAK if {*one.reasons} <= why.WEAK_REASONS else LEAST_NAMED)
+        and why.FALLBACK_REASON not in one.reasons
+        and not is_lock_file(one.path)
     ]
 
 
@@ -173,7 +176,8 @@ def _is_worth_a_line(one: PredictedFile) -> bool:
         return False
     if why.TESTS_REASON in one.reasons:
         return one.confidence >= MINIMUM_VALUE  # the test of a file is useful even if it will not change
-    return one.confidence >= (WORTH_A_LINE if one.is_specific else LIKELY)
+    least = LEAST_WEAK if {*one.reasons} <= why.WEAK_REASONS else WORTH_A_LINE
+    return one.confidence >= (least if one.is_specific else LIKELY)
 
 
 def _build_file_candidate(one: PredictedFile, rank: int) -> ContextCandidate:
@@ -194,8 +198,14 @@ def _build_file_candidate(one: PredictedFile, rank: int) -> ContextCandidate:
 def _build_expected_candidate(files: Sequence[ExpectedFile]) -> ContextCandidate:
     """Build one line listing the files that most changes include, with counts."""
     names = (f"an entry in {one.path}" if one.path.endswith("/") else one.path for one in files)
-    file_list = ", ".join(f"{name} ({_format_occurrences(one)})" for name, one in zip(names, files, strict=True))
+    file_list = ", ".join(f"{name} ({_format_expectation(one)})" for name, one in zip(names, files, strict=True))
     return _build_list(EXPECTED_HEADING, file_list, {one.path: one.probability for one in files}, rank=0)
+
+
+def _format_expectation(one: ExpectedFile) -> str:
+    return (
+        "the lock file of this one" if is_lock_file(one.path) and one.times < FEWEST_TIMES else _format_occurrences(one)
+    )
 
 
 def _format_occurrences(one: ExpectedFile) -> str:

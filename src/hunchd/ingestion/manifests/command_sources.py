@@ -11,7 +11,6 @@ from typing import Final
 from hunchd.ingestion.manifests.commands import (
     ASSIGNMENT,
     CI_WEIGHT,
-    DEFAULT_WEIGHT,
     GUIDE_WEIGHT,
     ONE_TEST,
     PART_WEIGHT,
@@ -85,16 +84,6 @@ _SINGLE_TESTS: Final = (
     (r"tox\.toml|pyproject\.toml", r"\"pytest\"[^#]*?posargs()", "tox -e py -- <file>"),
     (r".*[Mm]akefile|[Jj]ustfile", r"^(?:\t| {4})[@-]?(\S[^\n]*)$", "{}"),
 )
-# Commands that work in any project with such a manifest, unless its pages say otherwise.
-_DEFAULTS: Final = {
-    "Cargo.toml": ("cargo test", "cargo build"),
-    "go.mod": ("go test ./...", "go build ./..."),
-    "Package.swift": ("swift test", "swift build"),
-    "mix.exs": ("mix test",),
-    "build.sbt": ("sbt test",),
-    "pom.xml": ("mvn test",),
-    "gradlew": ("./gradlew test", "./gradlew build"),
-}
 _GEM_TASKS: Final = re.compile(r"bundler/gem_tasks|GemHelper\.install_tasks")
 # A script of package.json that calls a test runner which takes the path of a file; the groups are its environment and
 # its call. The paths and options after it that a single test does not need are removed.
@@ -111,13 +100,8 @@ _SCRIPT_RUNNERS: Final = {"npm": "npx", "pnpm": "pnpm exec", "bun": "bunx"}
 
 
 def has_tasks(path: str) -> bool:
-    """Return True if a file defines named tasks or implies well-known commands.
-
-    Only the file's name is considered: `Cargo.toml`, for example, implies the commands that are typed in every Rust
-    project.
-    """
-    name = path.rpartition("/")[2]
-    return name in _DEFAULTS or any(pattern.match(name) for pattern, _, _ in _TASK_FILES)
+    """Return True if a file may define named tasks, going by its name."""
+    return any(pattern.match(path.rpartition("/")[2]) for pattern, _, _ in _TASK_FILES)
 
 
 def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[Command]:
@@ -132,13 +116,6 @@ def read_commands(path: str, text: str, tasks: Sequence[str] = ()) -> Iterator[C
     elif name in ("package.json", "composer.json", "deno.json"):
         yield from _read_scripts(path, text, folder, tasks)
     else:
-        if name == "gradlew" and any("/commonMain/" in one for one in tasks):  # Kotlin for several platforms
-            yield Command("tests", "./gradlew allTests", DEFAULT_WEIGHT, path, folder, is_guess=True)
-        else:
-            yield from make_commands(_DEFAULTS.get(name, ()), DEFAULT_WEIGHT, path, folder, is_guess=True)
-        if name == "pyproject.toml" and "[build-system]" in text:
-            manager = next((one for one in ("uv", "poetry", "pdm") if f"{one}.lock" in tasks), "python -m")
-            yield Command("build", f"{manager} build", DEFAULT_WEIGHT, path, folder, is_guess=True)
         prefix = "bundle exec " if name == "Rakefile" and "Gemfile" in tasks else ""
         for file, program, pattern in _TASK_FILES:
             for task in dict.fromkeys(pattern.findall(text) if file.match(name) else ()):

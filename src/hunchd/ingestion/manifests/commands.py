@@ -23,7 +23,6 @@ MAX_LISTED: Final = 3  # commands for one purpose
 GUIDE_WEIGHT: Final = 3.0
 TASK_WEIGHT: Final = 2.5
 README_WEIGHT: Final = 2.2
-DEFAULT_WEIGHT: Final = 1.9  # a command that works in any project with such a manifest
 CI_WEIGHT: Final = 2.0
 VARIANT_PENALTY: Final = 0.4  # for a command that builds only one target or part
 PART_WEIGHT: Final = 2.05  # a task such as `test:unit`
@@ -165,7 +164,6 @@ class Command:
     weight: float
     path: str
     part: str = ""  # folder in which it is run
-    is_guess: bool = False  # it works in most such projects, but no file of this one runs it
 
     @property
     def language(self) -> str:
@@ -176,9 +174,7 @@ class Command:
         return next(iter(find_languages(self.line)), "")
 
 
-def make_commands(
-    lines: Iterable[str], weight: float, path: str, part: str = "", *, is_guess: bool = False
-) -> Iterator[Command]:
+def make_commands(lines: Iterable[str], weight: float, path: str, part: str = "") -> Iterator[Command]:
     """Yield the commands among `lines` that have a known purpose.
 
     `weight` is the strength of the evidence from the file at `path`; a command that is only a variant gets a lower
@@ -197,7 +193,7 @@ def make_commands(
                 purpose, command = ONE_TEST, single
             elif _PLACEHOLDER.search(command):
                 penalty += PLACEHOLDER_PENALTY
-            yield Command(purpose, command, weight_here - penalty, path, part, is_guess)
+            yield Command(purpose, command, weight_here - penalty, path, part)
 
 
 def _rate_inexactness(command: str, purpose: str) -> float:
@@ -310,12 +306,10 @@ def choose_commands(
         main = next(iter(languages), "")
         for language in languages or ("",):
             own = [one for one in group if one.language == language or (language == main and not one.language)]
-            if max(DEFAULT_WEIGHT, *(not one.is_guess and one.weight for one in own)) > DEFAULT_WEIGHT:
-                own = [one for one in own if not one.is_guess]
             value, best = _render_best(own, MAX_OTHER if purpose == OTHER else MAX_LISTED)
             listed = {one.path: None for one in sorted(own, key=lambda one: -one.weight) if f"`{one.line}`" in value}
             yield (
-                Statement(purpose, value, min(1.0, 0.55 + best.weight / 8), best.is_guess, tuple(listed)),
+                Statement(purpose, value, min(1.0, 0.55 + best.weight / 8), tuple(listed)),
                 best.path,
                 part,
                 "" if language == main else language,
@@ -379,7 +373,8 @@ def merge_tools(command: str, tools: str) -> str:
     """
     tool_names = {name for _, purpose_tools in TOOLS_BY_PURPOSE for name in purpose_tools}
     is_named = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", command) for name in tool_names)
-    return command if is_named else f"{command} ({tools})"
+    names = re.sub(r" \([^)]*\)", "", tools)
+    return command if is_named else f"{command} ({names})"
 
 
 def _rate(witnesses: list[Command]) -> tuple[float, int]:

@@ -1,54 +1,18 @@
-"""Commands that run the tools which manifests name, and commands that test a single file.
+"""Commands that test a single file, and commands that run the hooks of pre-commit.
 
-A manifest names a tool, such as rspec, but the command to type also depends on the lock file. A single-test command
-contains `<file>`, `<folder>` or `<name>` for the path, the folder and the stem of the file with the tests.
+A single-test command contains `<file>`, `<folder>` or `<name>` for the path, the folder and the stem of the file
+with the tests.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from hunchd.ingestion.manifests.commands import FEATURES_PATTERN
 from hunchd.ingestion.manifests.tools import Statement, mentions, split_names
 
-# What is typed before a tool, by the first file that the project has; tools of other languages are typed alone.
-_PREFIXES: Final = tuple(
-    (tuple(tools.split()), tuple(tuple(pair.split("=")) for pair in pairs.split(", ")))
-    for tools, pairs in (
-        (
-            "pytest ruff black isort flake8 mypy pyright basedpyright pyrefly pre-commit",
-            "uv.lock=uv run , poetry.lock=poetry run , pdm.lock=pdm run , Pipfile.lock=pipenv run ",
-        ),
-        (
-            "eslint oxlint biome xo prettier oxfmt dprint vitest jest mocha ava tsc vue-tsc",
-            "pnpm-lock.yaml=pnpm exec , yarn.lock=yarn , bun.lock=bunx , bun.lockb=bunx , package.json=npx ",
-        ),
-        ("rspec ruby", "Appraisals=bundle exec appraisal , Gemfile=bundle exec "),
-        ("rubocop", "Gemfile=bundle exec "),
-        ("spotlessApply detekt", "gradlew=./gradlew "),
-        ("phpunit pest phpstan psalm php-cs-fixer pint", "composer.json=vendor/bin/"),
-    )
-)
-_GRADLE_TASKS: Final = frozenset({"spotlessApply", "detekt"})
-_INSTALLERS: Final = frozenset({"npx ", "bunx ", "./gradlew "})  # run also what the project does not depend on
-# What is typed for the whole project; a tool that is not listed needs arguments that only its users know.
-_WHOLE: Final = (
-    "pytest", "vitest run", "jest", "mocha", "ava", "rspec", "phpunit", "pest", "go test ./...", "cargo test",
-    "mix test", "swift test", "flutter test", "dart test", "dotnet test", "sbt test",
-    "ruff check", "flake8", "eslint .", "oxlint", "biome check", "xo", "cargo clippy", "golangci-lint run", "rubocop",
-    "phpstan analyse", "psalm", "swiftlint", "mix credo",
-    "ruff format", "black .", "isort .", "prettier --write .", "cargo fmt", "gofmt -w .", "php-cs-fixer fix", "pint",
-    "mix format", "dart format .", "terraform fmt -recursive", "swiftformat .", "dotnet format",
-    "spotlessApply", "detekt", "tox", "nox",
-    "pyright", "basedpyright", "pyrefly check", "ty check", "tsc --noEmit", "mix dialyzer",
-)  # fmt: skip
-_OTHER_NAMES: Final = {
-    "clippy": "cargo clippy", "rustfmt": "cargo fmt", "ruff-format": "ruff format", "credo": "mix credo",
-    "dialyzer": "mix dialyzer", "spotless": "spotlessApply", "ty": "ty check",
-}  # fmt: skip
 # Test tools with the arguments that select one file; the first that a command names counts.
 _SINGLE: Final = (
     *((tool, "<file>") for tool in split_names(
@@ -71,57 +35,23 @@ _NO_FILE_ARGUMENT: Final = re.compile(
 _WORDS: Final = r"(?:[A-Z_][A-Z0-9_]*=\S+ )*(?:[\w./+:=-]+ )*?(?:[\w./-]+/)?"
 _KEPT_OPTIONS: Final = r"(?: -(?:race|v|short)(?=\s|$))*"
 SINGLE_PATTERN: Final = re.compile(r"; one: `([^`]+)`")
-_PURPOSES: Final = frozenset({"tests", "lint", "format", "types", "run everything"})
+_CHECKS: Final = frozenset({"lint", "format", "types"})
 
 
-@dataclass(frozen=True, slots=True)
-class Toolchain:
-    """Files and dependencies that decide which commands run a project's tools.
+def state_invocation(statement: Statement, hooks: str, single: str) -> Statement:
+    """Replace tools that pre-commit runs with the commands that run them, and append the command for a single test.
 
-    `dependencies` is the text of the manifests that list the dependencies, and `hooks` contains the names of the
-    pre-commit hooks.
+    `hooks` names the hooks of pre-commit. A tool that only a manifest names stays a name, because nobody knows with
+    which options the project runs it.
     """
-
-    files: Collection[str]
-    dependencies: str = ""
-    hooks: str = ""
-
-    def state_invocation(self, statement: Statement, part: str = "", single: str = "") -> Statement:
-        """Replace the tools in a statement with the commands that run them.
-
-        A statement about tests also gets `single`, the command that tests one file, if the project shows one. The
-        statement is returned unchanged if no command is known. A command that only a tool's name suggests is a guess,
-        unless a hook runs the tool.
-        """
-        value, is_guess = statement.value, statement.is_guess
-        if value.startswith("pre-commit: "):
-            return replace(statement, value=f"`pre-commit run --all-files`{value.removeprefix('pre-commit')}")
-        if statement.key in _PURPOSES and "`" not in value:
-            tools = split_names(re.sub(r"(?: \(|, \w+ quotes).*", "", value))
-            commands = ", ".join(dict.fromkeys(self._get_invocation(tool, part) for tool in tools))
-            detail = re.search(r" \([^)]*\)$", value)
-            value, is_guess = f"{commands}{detail[0] if detail else ''}", "`pre-commit run " not in commands
-        value = f"{value}; one: `{single}`" if single and statement.key == "tests" else value
-        return replace(statement, value=value, is_guess=is_guess)
-
-    def _get_invocation(self, tool: str, part: str) -> str:
-        """Return the command that runs a tool, in backticks.
-
-        Returns the name of the tool if the command is unknown.
-        """
-        hook = tool.replace(" ", "-")
-        if mentions(self.hooks, tool) or mentions(self.hooks, hook):
-            return f"`pre-commit run {hook} --all-files`"
-        name = _OTHER_NAMES.get(tool, tool)
-        command = next((one for one in _WHOLE if one == name or one.startswith(f"{name} ")), "")
-        prefix = self._find_prefix(command, part)
-        return tool if not command or (command in _GRADLE_TASKS and not prefix) else f"`{prefix}{command}`"
-
-    def _find_prefix(self, command: str, part: str) -> str:
-        program = command.split(" ")[0]
-        pairs = next((pairs for tools, pairs in _PREFIXES if program in tools), ())
-        prefix = next((prefix for file, prefix in pairs if file in self.files or f"{part}/{file}" in self.files), "")
-        return prefix if prefix in _INSTALLERS or program in self.dependencies else ""
+    value = statement.value
+    if value.startswith("pre-commit: "):
+        return replace(statement, value=f"`pre-commit run --all-files`{value.removeprefix('pre-commit')}")
+    if statement.key in _CHECKS and "`" not in value:
+        names = (tool.replace(" ", "-") for tool in split_names(re.sub(r"(?: \(|, \w+ quotes).*", "", value)))
+        commands = [f"`pre-commit run {name} --all-files`" for name in names if mentions(hooks, name)]
+        value = ", ".join(commands) or value
+    return replace(statement, value=f"{value}; one: `{single}`" if single and statement.key == "tests" else value)
 
 
 def derive_single_test(line: str) -> str:

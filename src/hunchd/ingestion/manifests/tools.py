@@ -16,14 +16,12 @@ from typing import Final
 class Statement:
     """Value that a manifest states for a key, such as "pytest" for "tests".
 
-    `confidence` is below 1 if the statement is only a hint. `is_guess` marks a command that no file of the project
-    runs or prescribes; `origins` are the files that do, if they are several.
+    `confidence` is below 1 if the statement is only a hint. `origins` are the files that name its commands.
     """
 
     key: str
     value: str
     confidence: float = 1.0
-    is_guess: bool = False
     origins: tuple[str, ...] = ()
 
 
