@@ -73,11 +73,11 @@ def iterate_file_candidates(
     such as a page or a manifest, it uses no definitions.
     """
     names_definitions = file is None or bool(classify_path(file) & CODE)
-    predicted = [one for one in prediction.files if not is_asset(one.path)]
+    files = [one for one in prediction.files if not is_asset(one.path)]
     if file is not None:
-        shown = BESIDE_FILE(np.array([one.confidence for one in predicted])).round(4).tolist()
-        predicted = [replace(one, confidence=value) for one, value in zip(predicted, shown, strict=True)]
-    files = [_name_links(one, links.get(one.path), file or "") for one in predicted]
+        values = BESIDE_FILE(np.array([one.confidence for one in files])).round(4).tolist()
+        files = [replace(one, confidence=value) for one, value in zip(files, values, strict=True)]
+    files = [_name_links(one, links.get(one.path), file or "") for one in files]
     files = [one for one in files if names_definitions or one.reasons != (why.FOLDER_REASON,)]
     first = [one for one in files if _is_worth_a_line(one)][:outline_count]
     for rank, one in enumerate(first):

@@ -307,9 +307,9 @@ def choose_commands(
         for language in languages or ("",):
             own = [one for one in group if one.language == language or (language == main and not one.language)]
             value, best = _render_best(own, MAX_OTHER if purpose == OTHER else MAX_LISTED)
-            listed = {one.path: None for one in sorted(own, key=lambda one: -one.weight) if f"`{one.line}`" in value}
+            origins = {one.path: None for one in sorted(own, key=lambda one: -one.weight) if f"`{one.line}`" in value}
             yield (
-                Statement(purpose, value, min(1.0, 0.55 + best.weight / 8), tuple(listed)),
+                Statement(purpose, value, min(1.0, 0.55 + best.weight / 8), tuple(origins)),
                 best.path,
                 part,
                 "" if language == main else language,
