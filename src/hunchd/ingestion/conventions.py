@@ -206,9 +206,7 @@ def _extract_convention_facts(
         commands += read_commands(path, text, paths)
         for statement in read_statements(path, text):
             if statement.key == "tests" and path.endswith("proj"):  # a test project tests the others
-                best.setdefault(
-                    ("", "tests", ""), (replace(statement, value=f"`dotnet test` ({statement.value})"), path)
-                )
+                best.setdefault(("", "tests", ""), (replace(statement, value=f"dotnet test ({statement.value})"), path))
             elif statement.key.startswith(CI_PREFIX) and path.startswith(_WORKFLOWS_FOLDER):
                 tested_by_key.setdefault(statement.key, []).append((statement, path))
             else:
@@ -263,7 +261,7 @@ def _list_nested_packages(statement: Statement, part: str, paths: Iterable[str])
     """Return the folders below `part` with a manifest of their own, which the commands of `part` do not reach."""
     languages = find_languages(statement.value) if statement.key in _COMMAND_KEYS and "`" in statement.value else ()
     manifest = next((name for language, name in _MANIFESTS_BY_LANGUAGE if language in languages), "")
-    if not manifest or re.search(r" --(?:workspace|all)\b", statement.value):
+    if not manifest or re.search(r" --(?:workspace|all)(?=[\s`])", statement.value):
         return []
     folders = (path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] == manifest)
     return sorted(

@@ -371,9 +371,9 @@ def merge_tools(command: str, tools: str) -> str:
 
     Nothing is appended if the command names a tool: `composer phpstan` does not run psalm.
     """
-    tool_names = {name for _, purpose_tools in TOOLS_BY_PURPOSE for name in purpose_tools}
-    is_named = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", command) for name in tool_names)
     names = re.sub(r" \([^)]*\)", "", tools)
+    tool_names = {*names.split(", ")}.union(*(purpose_tools for _, purpose_tools in TOOLS_BY_PURPOSE))
+    is_named = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", command) for name in tool_names)
     return command if is_named else f"{command} ({names})"
 
 
