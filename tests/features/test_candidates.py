@@ -659,6 +659,8 @@ def test_expected_files_stand_on_one_line_with_counts() -> None:
         ExpectedFile("news.d/", 0.5, 30, 60, of_file=False),
         ExpectedFile("HISTORY.md", 0.5, 1, 60, of_file=False),
         ExpectedFile("yarn.lock", 0.4, 20, 60, of_file=False),
+        ExpectedFile(".pre-commit-config.yaml", 0.4, 12, 20, of_file=True),
+        ExpectedFile("README.md", 0.4, 2, 3, of_file=True),
     )
 
     def offered(file: str) -> list[str]:
@@ -671,8 +673,30 @@ def test_expected_files_stand_on_one_line_with_counts() -> None:
     )
     assert offered("shop/basket.py") == [beside_code]
     assert offered("package.json") == [
-        "also expected: CHANGES.md (15 of the last 20 changes of this file), yarn.lock (20 of the last 60 changes)"
+        "also expected: CHANGES.md (15 of the last 20 changes of this file), yarn.lock (20 of the last 60 changes), "
+        ".pre-commit-config.yaml (12 of the last 20 changes of this file)"
     ]
+
+
+def test_lock_file_stands_beside_its_manifest() -> None:
+    lock = ExpectedFile("gcs/go.sum", 0.15, 1, 4, of_file=True)
+
+    def offered(file: str) -> list[str]:
+        given = {"prediction": Prediction(expected=(lock,)), "focus": Focus(project="p", file=file)}
+        return [piece.forms[0][1] for piece in build_candidates(make_input(**given))]
+
+    assert offered("gcs/go.mod") == ["also expected: gcs/go.sum (the lock file of this one)"]
+    assert offered("go.mod") == offered("gcs/file.go") == []
+
+
+def test_weak_reasons_need_more_probability() -> None:
+    def offered(confidence: float, reason: str) -> list[str]:
+        given = {"prediction": Prediction((PredictedFile("a.py", 1.0, confidence, (reason,)),))}
+        return [piece.id for piece in build_candidates(make_input(**given, focus=Focus(project="p", file="b.py")))]
+
+    assert offered(0.07, "imports this file") == ["file:a.py"]
+    assert offered(0.07, "named alike") == []
+    assert offered(0.1, "named alike") == ["file:a.py"]
 
 
 def test_old_and_broad_units_are_left_out() -> None:

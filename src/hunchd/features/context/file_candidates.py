@@ -82,12 +82,14 @@ def iterate_file_candidates(
     first = [one for one in files if _is_worth_a_line(one)][:outline_count]
     for rank, one in enumerate(first):
         yield _build_file_candidate(one, rank)
-    expected_files = [one for one in prediction.expected if _is_expected(one, file)]
+    is_code = bool(classify_path(file or "") & CODE)  # of 48 settings of CI and tools expected beside it, none came
+    frequent_files = [one for one in prediction.expected if not (is_code and one.path.startswith("."))]
+    expected_files = [one for one in frequent_files if _is_expected(one, file)]
     if expected_files:
         yield _build_expected_candidate(expected_files)
     hubs = [
         PredictedFile(one.path, 0.0, one.probability, (_format_occurrences(one),))
-        for one in prediction.expected
+        for one in frequent_files
         if one not in expected_files and _is_possible(one)
     ]
     rest = [one for one in files if one not in first]
