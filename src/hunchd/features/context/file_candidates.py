@@ -97,11 +97,11 @@ def iterate_file_candidates(
     with_reason = [*_select_others(rest), *hubs][:MOST_NAMED]
     if sum(one.confidence for one in with_reason) < LEAST_LIST:
         return
-    named = {one.path for one in with_reason} | {one.path for one in expected_files}
+    named_paths = {one.path for one in with_reason} | {one.path for one in expected_files}
     others = {
         one.path: one
         for one in (*rest, *hubs)
-        if one.path not in named and one.confidence >= LEAST_MENTIONED and not _is_written_by_tools(one.path)
+        if one.path not in named_paths and one.confidence >= LEAST_MENTIONED and not _is_written_by_tools(one.path)
     }
     most_others = MOST_MENTIONED - len(with_reason) if budget >= LARGE_BUDGET else 0
     yield _build_others_candidate(with_reason, [*others.values()][:most_others])
