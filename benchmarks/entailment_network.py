@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from hunchd.embedding.protobuf import read_tensors
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LAYERS, HEADS, WIDTH, INNER = 6, 12, 384, 1536
-RANK = 64
+RANK = 128
 HIDDEN = 64
 LONGEST = 64  # word pieces of a pair
 EPSILON = 1e-12
@@ -72,6 +72,12 @@ class Network(nn.Module):
             {make_key(name): _initialise(name, shape) for name, shape in list_shapes().items()}
         )
         self.learned["types"].data.copy_(self._base["types"])
+
+    def load(self, changes: Mapping[str, np.ndarray]) -> None:
+        """Take over changes of the same or a smaller rank."""
+        for name in changes.keys() & set(NAMES):
+            values = torch.from_numpy(np.ascontiguousarray(changes[name]))
+            self.learned[make_key(name)].data[tuple(slice(size) for size in values.shape)] = values.to(DEVICE)
 
     def forward(self, words: Tensor, types: Tensor, mask: Tensor) -> Tensor:
         x = self._body(words, types, mask)

@@ -13,11 +13,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from contradiction_material import generate_pairs
-from entailment_entries import generate_entry_pairs
-from entailment_kinds import Kinds
-from entailment_templates import Templates
-
 DATA = Path(__file__).with_name("data")
 # Pairs by several writers in the style of developers; blind sets of earlier rounds are no longer blind.
 WRITTEN = {
@@ -32,6 +27,8 @@ WRITTEN = {
     "seventh": DATA / "contradictions_blind_seventh.jsonl",
     "eighth": DATA / "contradictions_blind_eighth.jsonl",
 }
+# Never trained on: they measure the model.
+UNSEEN = {name: DATA / f"contradictions_blind_{name}.jsonl" for name in ("ninth", "tenth", "eleventh", "twelfth")}
 # For each subject: states that exclude each other, each in several wordings, and sentences that are compatible with
 # all of them, or with the first.
 SUBJECTS = DATA / "contradiction_subjects.json"
@@ -46,10 +43,7 @@ COLUMNS = (
     ("sentence1", "sentence2", "gold_label"),
 )
 FRAMES = json.loads((DATA / "contradiction_frames.json").read_text("utf-8"))
-# Pairs of a subject in a round: contradictions, paraphrases, others; more for subjects written for this purpose.
-OF_SUBJECT, OF_WRITER = (2, 2, 1), (5, 5, 3)
-FROM_TEMPLATES, FROM_KINDS, FROM_ENTRIES = 2_500, 5_000, 3_000  # pairs in a round, different each time
-FROM_FRAMES, APART, TOGETHER, LONG_AGO, STRANGERS = 400, 500, 350, 250, 400  # pairs in a round
+APART, TOGETHER, LONG_AGO, STRANGERS = 3_000, 2_000, 1_500, 2_500  # generated pairs
 RARE = 60  # statements: a more frequent word makes no neighbours
 STEM = 6  # characters
 COMMON = frozenset(
@@ -96,7 +90,7 @@ def _table(path: Path) -> Iterator[Example]:
 
 def load_written_pairs() -> dict[str, list[Example]]:
     found: dict[str, list[Example]] = {}
-    for name, path in WRITTEN.items():
+    for name, path in (WRITTEN | UNSEEN).items():
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         found[name] = [Example(row["a"], row["b"], row["label"], row["kind"]) for row in rows]
     return found
@@ -107,9 +101,14 @@ class Subject(NamedTuple):
     writer: str = ""  # by writers who have seen nothing of the project
 
 
-def load_subjects() -> dict[str, Subject]:
+def load_subjects(without_writers: Iterable[str] = ()) -> dict[str, Subject]:
+    """Return subjects by name, except those of `without_writers`."""
     found = json.loads(SUBJECTS.read_text("utf-8"))
-    return {one["subject"]: Subject(list(_parse_subject(one)), one.get("writer", "")) for one in found}
+    return {
+        f"{one['subject']} {one.get('writer', '')}": Subject(list(_parse_subject(one)), one.get("writer", ""))
+        for one in found
+        if one.get("writer", "") not in set(without_writers)
+    }
 
 
 def _parse_subject(one: dict[str, Any]) -> Iterator[Example]:
@@ -134,21 +133,6 @@ class OwnPairs:
 
     def __init__(self, written: dict[str, list[Example]], subjects: dict[str, Subject]) -> None:
         self.written, self.subjects = written, subjects
-
-    def round(self, chance: random.Random) -> Iterator[Example]:
-        """Yield one round: all written pairs, some of each subject, template, table and frame."""
-        yield from itertools.chain.from_iterable(self.written.values())
-        for subject in self.subjects.values():
-            most = OF_WRITER if subject.writer else OF_SUBJECT
-            yield from itertools.chain.from_iterable(_draw(_split_sorts(subject.pairs), most, chance))
-        generated = itertools.chain(
-            Templates(chance).made(FROM_TEMPLATES),
-            Kinds(chance).made(FROM_KINDS),
-            generate_entry_pairs(chance, FROM_ENTRIES),
-        )
-        yield from (Example(*pair) for pair in generated if pair.a != pair.b)
-        frames = [Example(*pair[:4]) for pair in generate_pairs() if not pair.group.startswith("written")]
-        yield from chance.sample(frames, FROM_FRAMES)
 
     def made(self, chance: random.Random) -> Iterator[Example]:
         """Yield generated pairs: contradictions, those moved to other places or times, and unrelated ones."""
@@ -197,19 +181,6 @@ class OwnPairs:
 
     def _all(self) -> list[Example]:
         return list(itertools.chain(*self.written.values(), *(some.pairs for some in self.subjects.values())))
-
-
-def _split_sorts(pairs: Iterable[Example]) -> tuple[list[Example], ...]:
-    """Split pairs into contradictions, paraphrases and others."""
-    found: tuple[list[Example], ...] = ([], [], [])
-    for one in pairs:
-        found[0 if one.contradiction else 1 if one.kind == "paraphrase" else 2].append(one)
-    return found
-
-
-def _draw(sorts: Iterable[list[Example]], most: Iterable[int], chance: random.Random) -> Iterator[list[Example]]:
-    """Draw pairs of each sort."""
-    return (chance.sample(some, min(count, len(some))) for some, count in zip(sorts, most, strict=True))
 
 
 def _normalize(sentence: str) -> str:

@@ -1,12 +1,12 @@
 """Training of the low-rank changes that turn the embedding model into one that reads pairs of statements.
 
     python benchmarks/train_entailment.py --out src/hunchd/embedding/entailment.npz --tables FILE …
-        [--development FILE] [--live FILE] [--hold-out SET …] [--seconds 440]
+        [--start FILE] [--development FILE] [--live FILE] [--hold-out SET …] [--seconds 175]
 
-Rounds over our pairs about software projects, some public pairs of sentences, and pairs of neighbouring statements,
-every fourth round those that the model misreads. `--live` names a JSON file of pairs (a, b, class) from real projects.
-With `--hold-out` sets are left out and measured after each round. Needs torch, and a graphics processor to end within
-minutes; the package itself needs neither. The network is `entailment_network.py`.
+Rounds over our pairs about software projects, some public pairs of sentences, pairs of neighbouring statements, and
+those of them that the model misreads. `--live` names a JSON file of pairs (a, b, class) from real projects.
+Unseen sets, and those behind `--hold-out`, are left out and measured after each round. Needs torch, and a graphics
+processor to end within minutes; the package itself needs neither. The network is `entailment_network.py`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from contradiction_material import generate_pairs
+from entailment_entries import generate_entry_pairs
+from entailment_kinds import Kinds
+from entailment_live import LiveStatements
 from entailment_network import DEVICE, NAMES, Network, contradiction_logit, make_batch, make_key, tokenizer
 from entailment_sources import (
+    UNSEEN,
     Example,
     OwnPairs,
     load_development_pairs,
@@ -31,15 +36,25 @@ from entailment_sources import (
     load_subjects,
     load_written_pairs,
 )
+from entailment_templates import Templates
 from torch.nn import functional as F
 
-BATCH, AT_ONCE = 64, 20  # pairs; batches that are sorted by length together
-RATE, WARM = 5e-4, 200  # learning rate, and steps until it is reached; then it falls to nothing
-CLIP, DROP = 1.0, 0.05  # norm of a gradient; dropout during training
+from hunchd.embedding.entailment import load_changes
+
+BATCH, AT_ONCE = 256, 20  # pairs; batches that are sorted by length together
+RATE, WARM = 6e-4, 200  # learning rate, and steps until it is reached; then it falls to nothing
+CLIP, DROP = 1.0, 0.1  # norm of a gradient; dropout during training
 STEADY, AVERAGED_EVERY = 0.998, 4  # decay of the weight average, over some hundred steps
-GENERAL, HISTORIES, NEIGHBOURS, LIVE, HARD = 3_000, 500, 1_500, 1_500, 1_500  # pairs of these in a round
-MINED_EVERY = 4  # rounds
-HARDEST, HARD_SHARE = 0.01, 0.11  # the first hundredth may be contradictions indeed
+ROUND = 40  # batches
+# Relative numbers of pairs in a round, by their source.
+SHARES = {
+    "written": 34, "contradictions": 38, "paraphrases": 14, "compatible": 36, "stories": 34, "templates": 14,
+    "kinds": 18, "entries": 8, "made": 6, "neighbours": 20, "frames": 3, "histories": 3, "live": 10, "general": 24,
+    "hard": 16,
+}  # fmt: skip
+FROM_STORIES, FROM_TEMPLATES, FROM_KINDS, FROM_ENTRIES = 70_000, 45_000, 90_000, 40_000  # generated once
+MINED_EVERY = 6  # rounds
+HARDEST, HARD_SHARE = 0.008, 0.1  # the very first may be contradictions indeed
 PARAPHRASE, NOT_CONTRADICTION, CONTRADICTION = 0, -1, 2
 FIXED = ("embeddings_",)  # tensors that are not trained
 
@@ -151,12 +166,55 @@ def report(title: str, examples: Sequence[Example], trainer: Trainer) -> None:
     )
 
 
+def pack_tensor(name: str, tensor: np.ndarray) -> dict[str, np.ndarray]:
+    """Return a matrix as signed bytes with a scale for each column or row, and anything else as floats."""
+    axis = 1 if name.endswith(".b") else 0
+    if not name.endswith((".a", ".b", "hidden.weight")):
+        return {name: tensor.astype(np.float16)}
+    scale = np.abs(tensor).max(axis=axis, keepdims=True) / 127
+    return {name: np.rint(tensor / np.maximum(scale, 1e-12)).astype(np.int8), f"{name}.scale": scale}
+
+
 def export(trainer: Trainer, out: Path) -> None:
     learned = trainer.network.learned
     names = [name for name in NAMES if not make_key(name).startswith(FIXED)]
-    arrays = {name: learned[make_key(name)].detach().cpu().numpy().astype(np.float16) for name in names}
+    arrays: dict[str, np.ndarray] = {}
+    for name in names:
+        arrays |= pack_tensor(name, learned[make_key(name)].detach().cpu().numpy())
     np.savez(out, **arrays, version=np.array(1))
     print(f"{out}: {out.stat().st_size / 1e6:.2f} MB, SHA-256 {hashlib.sha256(out.read_bytes()).hexdigest()}")
+
+
+def load_pools(own: OwnPairs, options: argparse.Namespace, chance: random.Random) -> dict[str, list[Example]]:
+    """Return all pairs by their source, under the names in SHARES."""
+    sorts = [pair for subject in own.subjects.values() for pair in subject.pairs]
+    rows = json.loads(options.live.read_text("utf-8")) if options.live else []
+    generated = {
+        "stories": LiveStatements(chance).generate(FROM_STORIES),
+        "templates": Templates(chance).made(FROM_TEMPLATES),
+        "kinds": Kinds(chance).made(FROM_KINDS),
+        "entries": generate_entry_pairs(chance, FROM_ENTRIES),
+    }
+    return {
+        "written": [pair for pairs in own.written.values() for pair in pairs],
+        "contradictions": [pair for pair in sorts if pair.contradiction],
+        "paraphrases": [pair for pair in sorts if pair.kind == "paraphrase"],
+        "compatible": [pair for pair in sorts if not pair.contradiction and pair.kind != "paraphrase"],
+        **{name: [Example(*pair) for pair in pairs if pair[0] != pair[1]] for name, pairs in generated.items()},
+        "made": list(own.made(chance)),
+        "neighbours": own.neighbours(chance),
+        "frames": [Example(*pair[:4]) for pair in generate_pairs() if not pair.group.startswith("written")],
+        "histories": load_development_pairs(options.development),
+        "live": [Example(a, b, int(target == CONTRADICTION), "live") for a, b, target in rows],
+        "general": load_general_pairs(options.tables, chance),
+    }
+
+
+def draw_round(pools: dict[str, list[Example]], chance: random.Random) -> list[Example]:
+    """Return the pairs of a round, each source with its share."""
+    filled = {name: share for name, share in SHARES.items() if pools.get(name)}
+    unit = BATCH * ROUND / sum(filled.values())
+    return [pair for name, share in filled.items() for pair in chance.choices(pools[name], k=round(unit * share))]
 
 
 def main() -> None:
@@ -166,32 +224,25 @@ def main() -> None:
     parser.add_argument("--development", type=Path, help="pairs from histories, as in contradictions.py")
     parser.add_argument("--live", type=Path, help="pairs of statements of real projects")
     parser.add_argument("--hold-out", nargs="*", default=[], metavar="SET")
-    parser.add_argument("--seconds", type=float, default=440.0)
+    parser.add_argument("--without-writers", nargs="*", default=[], metavar="WRITER", help="of subjects")
+    parser.add_argument("--start", type=Path, help="changes from which to go on, such as those shipped")
+    parser.add_argument("--seconds", type=float, default=175.0)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     chance = random.Random(options.seed)
     written = load_written_pairs()
-    held_out = {name: written.pop(name) for name in options.hold_out}
-    own = OwnPairs(written, load_subjects())
-    rows = json.loads(options.live.read_text("utf-8")) if options.live else []
-    live = [Example(a, b, int(target == CONTRADICTION), "live") for a, b, target in rows]
-    neighbours = own.neighbours(chance)
-    others = (
-        (load_general_pairs(options.tables, chance), GENERAL),
-        (load_development_pairs(options.development), HISTORIES),
-        (neighbours, NEIGHBOURS),
-        (live, LIVE),
-    )
-    trainer, hard, number = Trainer(options.seconds), list[Example](), 0
+    held_out = {name: written.pop(name) for name in {*UNSEEN, *options.hold_out}}
+    pools = load_pools(OwnPairs(written, load_subjects(options.without_writers)), options, chance)
+    calm = [pair for name in ("neighbours", "live") for pair in pools[name] if not pair.contradiction]
+    trainer, number = Trainer(options.seconds), 0
+    if options.start:
+        trainer.network.load(load_changes(options.start, hashlib.sha256(options.start.read_bytes()).hexdigest()))
     while trainer.time_left:
-        pairs = [*own.round(chance), *own.made(chance)]
-        for some, most in (*others, (hard, HARD)):
-            pairs += chance.sample(some, min(len(some), most))
-        trainer.run_round([turn(one, chance) for one in pairs], chance)
+        trainer.run_round([turn(one, chance) for one in draw_round(pools, chance)], chance)
         number += 1
         if number % MINED_EVERY == 0:
-            hard = find_hard(trainer, [*neighbours, *(one for one in live if not one.contradiction)])
+            pools["hard"] = find_hard(trainer, calm)
         with trainer.averaged():
             for name, examples in held_out.items():
                 report(f"round {number}, {name}", examples, trainer)

@@ -46,6 +46,8 @@ def test_file_pairs_need_higher_probability() -> None:
     low, high = 0.7, 0.99
     assert judge_pair(a, b, low)
     assert judge_pair(*of_files, low) is None
+    assert judge_pair(a, of_files[1], low) is None
+    assert judge_pair(a, of_files[1], 0.9)
     assert judge_pair(*of_files, high)
     hooks = replace(claim("m3", "before a commit: pre-commit: flake8", trust=Trust.PROJECT), key="before a commit")
     assert not is_statement(hooks)

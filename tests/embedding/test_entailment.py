@@ -34,7 +34,7 @@ def test_damaged_or_missing_changes_raise_model_unavailable(tmp_path: Path) -> N
 
 
 def test_shipped_changes_modify_every_matrix() -> None:
-    assert entailment.CHANGES_FILE.stat().st_size < 6_000_000
+    assert entailment.CHANGES_FILE.stat().st_size < 5_600_000
     changes = entailment.load_changes(entailment.CHANGES_FILE)
     tensors = read_tensors(fastembed_backend.locate_model_file().read_bytes())
     made = entailment.apply_changes(tensors, changes)
@@ -77,9 +77,9 @@ def test_contradict_averages_both_orders_unless_hopeless() -> None:
 
 
 def test_contradict_of_unlike_statements_is_improbable() -> None:
-    reader = fastembed_backend._ContradictionModel(Logits(near=4.0, other=4.0, far=4.0, nearly=0.9), embed)
+    reader = fastembed_backend._ContradictionModel(Logits(near=4.0, other=4.0, far=4.0, nearly=-0.4), embed)
     near, far, doubted = reader.rate_pairs([("near", "other"), ("near", "far"), ("nearly", "nearly")])
-    assert far < 0.1 < doubted < 0.5 < 0.9 < near
+    assert far < 0.2 < doubted < 0.5 < 0.9 < near
 
 
 def test_contradict_separates_contradictions_from_compatible_pairs() -> None:

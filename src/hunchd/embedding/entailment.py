@@ -25,19 +25,25 @@ MAX_PIECES: Final = 64  # word pieces; one pair in a thousand has more: its long
 _MAX_BYTE: Final = 127  # largest value of a signed byte
 
 
-def load_changes(path: Path, digest: str = ENTAILMENT_DIGEST) -> dict[str, Array]:
-    """Load shipped changes, keyed by name.
+def load_changes(path: Path, digest: str | None = None) -> dict[str, Array]:
+    """Load shipped changes as floats, keyed by name.
 
-    Raises ModelUnavailable unless `digest` is the SHA-256 of the file.
+    In the file, large matrices are signed bytes with a scale for each column or row. Raises ModelUnavailable unless
+    `digest`, by default that of the contradiction model, is the SHA-256 of the file.
     """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise ModelUnavailable(f"changes of the model cannot be read: {error}") from error
-    if hashlib.sha256(content).hexdigest() != digest:
+    if hashlib.sha256(content).hexdigest() != (digest or ENTAILMENT_DIGEST):
         raise ModelUnavailable(f"the changes of the model in {path} are damaged; reinstall hunchd")
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        return {name: archive[name].astype(np.float32) for name in archive.files}
+        arrays = {name: archive[name].astype(np.float32) for name in archive.files}
+    return {
+        name: array * arrays.get(f"{name}.scale", np.float32(1))
+        for name, array in arrays.items()
+        if not name.endswith(".scale")
+    }
 
 
 def build_model(model: bytes, changes: Mapping[str, Array], *, is_signed: bool) -> bytes:

@@ -21,18 +21,6 @@ CHANGES_FILE: Final = Path(__file__).with_name("statements.npz")
 MAX_PIECES: Final = 60  # word pieces of a sentence and its context
 
 
-def unpack_changes(archive: Mapping[str, Array]) -> dict[str, Array]:
-    """Return the changes as floats.
-
-    In the archive, matrices are stored as signed bytes with a scale for each column.
-    """
-    return {
-        name: array.astype(np.float32) * archive[f"{name}.scale"] if f"{name}.scale" in archive else array
-        for name, array in archive.items()
-        if not name.endswith(".scale")
-    }
-
-
 def build_model(model: bytes, changes: Mapping[str, Array], *, is_signed: bool) -> bytes:
     """Build an ONNX model that classifies a sentence in its context.
 
