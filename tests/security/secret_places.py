@@ -289,6 +289,30 @@ FORMS: dict[str, tuple[str, ...]] = {
         "Basic {B64}",
         "otpauth://totp/x?secret={B32}",
     ),
+    "a word and a number": (
+        "the password for the staging vm is {N}",
+        "the wifi password in the office is {N}, guests too",
+        "het wachtwoord is {N}",
+        "la contraseña del router es {N}",
+        "lösenordet är {N}",
+        "비밀번호는 {N} 입니다",
+        "şifre: {N}",
+        "user: bob pass: {N}",
+        "credentials: bob:{N}",
+        "sudo pw = {N}",
+        "use bob / {N} to log in on the demo system",
+        "you can log in as bob with {N}",
+        "it asks for a password, type {N}",
+        'Password reset done, it is now "{N}"',
+        "rem user=bob pwd={N}",
+        "PGPASSWORD={N} psql -h db -U app shop",
+        'await page.getByLabel("Password").fill("{N}");',
+        'cy.get("input[name=password]").type("{N}")',
+        'page.locator("#pwd").fill("{N}")',
+        'login_as("bob", "{N}")',
+        'creds = ("bob", "{N}")',
+        "WHEN NOT MATCHED THEN INSERT (login, password) VALUES ('bob', '{N}')",
+    ),
     "written after the rules": (
         "mariadb -h db -uroot -p{S} shop",
         "mysqlimport --password='{S}' shop a.txt",
@@ -434,7 +458,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     **BLIND_FORMS,
     **DEVELOPMENT_FORMS,
 }
-_SLOT = re.compile(r"\{(S\d*|P|Q|X|L|D|Y|U|H\d+|s\d+|B\d+)\}")
+_SLOT = re.compile(r"\{(S\d*|N|P|Q|X|L|D|Y|U|H\d+|s\d+|B\d+)\}")
 _CHOICES = {
     "L": (
         "dr4g0nfire",
@@ -468,6 +492,8 @@ def fill(form: str, random: Random) -> tuple[str, list[str]]:
 def _made(slot: str, random: Random) -> str:
     if slot == "P":
         return f"{random.choice(_CHOSEN)}{random.randint(100, 9999)}{random.choice('!#?%*')}"
+    if slot == "N":
+        return f"{random.choice(_WORDS)}{random.choice((7, 42, 308))}"
     if slot == "U":
         return uuid(random)
     if slot == "B64":

@@ -30,6 +30,13 @@ def test_secret_in_place_is_redacted(group: str) -> None:
     "text",
     [
         *LOOK_ALIKES,
+        "la parola chiave è async2",
+        "the new password policy is level3",
+        "password is base64",
+        "if password1 != password2:",
+        "page.fill('#password', password1)",
+        "login with oauth2",
+        'password: "123456"',
         "docker run --rm -p 127.0.0.1:5432:5432 postgres:16",
         "scp -P 2200 report.pdf yard.test:",
         "mkdir -p build/out && cp -a src build",

@@ -29,6 +29,7 @@ from hunchd.ingestion.redaction_values import (
     is_literal_password,
     is_mixed,
     is_monotonous,
+    is_numbered,
     is_phrase,
     is_placeholder,
     is_random,
@@ -186,7 +187,9 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
             yield from (
                 _Span(*match.span("secret"), "password")
                 for match in pattern.finditer(text)
-                if looks_secret(match["secret"], "password", is_quoted=False) or is_respelt(match["secret"])
+                if looks_secret(match["secret"], "password", is_quoted=False)
+                or is_respelt(match["secret"])
+                or is_numbered(match["secret"])
             )
     yield from (_Span(*span, "password") for span in find_in_prose(text, lower))
     if "authorization" in lower or "bearer" in lower or "basic " in lower:
@@ -346,7 +349,10 @@ def _find_in_sentence(match: re.Match[str], kind: str) -> _Span | None:
         or (kind == "password" and is_chosen(value) and rules.FOR_TARGET.fullmatch(match["words"]))
     ):
         return None
-    is_short = is_respelt(value) or is_short_scramble(value) or is_short_phrase(value)
+    is_verb = match["sign"] is not None and match["sign"].strip() not in (":", "：", "=")
+    is_short = (
+        is_respelt(value) or is_short_scramble(value) or is_short_phrase(value) or (is_verb and is_numbered(value))
+    )
     if kind == "password" and is_short and not is_placeholder(value):
         return _Span(match.start("bare"), match.start("bare") + len(value), kind)
     return _find_unquoted(match, kind)
@@ -355,13 +361,22 @@ def _find_in_sentence(match: re.Match[str], kind: str) -> _Span | None:
 def _find_unquoted(match: re.Match[str], kind: str) -> _Span | None:
     value = _cut_value(match, kind)
     if not looks_secret(value, kind, is_quoted=False) and not (
-        kind == "password" and _is_literal(match) and is_literal_password(value)
+        kind == "password"
+        and (
+            (_is_literal(match) and is_literal_password(value))
+            or (is_numbered(value) and not rules.CODE_MARK.search(_get_line(match)))
+        )
     ):
         return None
     end = match.start("bare") + len(value)
     if end == match.end("bare") and (rest := rules.VALUE_END.match(match.string, end)):
         end = rest.end()
     return _Span(match.start("bare"), end, _placeholder_kind(kind))
+
+
+def _get_line(match: re.Match[str]) -> str:
+    start, end = match.string.rfind("\n", 0, match.start()) + 1, match.string.find("\n", match.end())
+    return match.string[max(start, match.start() - _LONGEST_NAME) : end if end >= 0 else match.end() + _LONGEST_NAME]
 
 
 def _is_literal(match: re.Match[str]) -> bool:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from hunchd.ingestion.redaction_rules import NAMED_VALUE, find_announced_kind
-from hunchd.ingestion.redaction_values import is_chosen, is_stand_in, looks_secret
+from hunchd.ingestion.redaction_values import is_numbered, is_stand_in, looks_secret
 
 _INSERT: Final = re.compile(
-    r"\binto\s{1,4}[\w.\"`\[\]]{1,120}\s{0,4}\((?P<columns>[\w\s,\"`\[\]]{3,1000})\)\s{0,8}values\s{0,8}",
+    r"\b(?:into\s{1,4}[\w.\"`\[\]]{1,120}|insert)\s{0,4}\((?P<columns>[\w\s,\"`\[\]]{3,1000})\)\s{0,8}values\s{0,8}",
     re.IGNORECASE,
 )
 _CELL: Final = (
@@ -26,11 +26,17 @@ _LITERAL: Final = re.compile(r"['\"]([^'\"\n]{1,2000})['\"]")
 _MOST_ROWS: Final = 1000
 # A user and a password as neighbouring strings, given to something that logs in.
 _PAIR: Final = re.compile(
-    r"(?:\bauth(?:entication)?[\"']?\s{0,2}[:=]\s{0,2}[(\[{]|(?:basic_?|digest_?|ntlm_?)auth\w{0,12}\(|credentials?\(|\blogin\()"
+    r"(?:\bauth(?:entication)?[\"']?\s{0,2}[:=]\s{0,2}[(\[{]|(?:basic_?|digest_?|ntlm_?)auth\w{0,12}\(|(?:credentials?|\bcreds?)\s?=?\s?\(|\blog_?in\w{0,6}\()"
     r"\s{0,4}[bfru]?[\"'](?P<user>[^\"'\s]{1,80})[\"']\s{0,2},\s{0,4}(?:Some\()?[bfru]?[\"'](?P<value>[^\"'\s]{5,80})[\"']",
     re.IGNORECASE,
 )
-_PAIR_STEMS: Final = ("auth", "credential", "login(")
+# A text typed into a field, on a line that names the field.
+_TYPED: Final = re.compile(
+    r"(?:pass(?:word|wd|phrase|code)?|\bpwd)[\"'\])}]{0,6}[^\n]{0,60}?\.?\b(?:send_?keys|fill|type|input|enter|set_?value|set_?text)"
+    r"\(\s?[\"'`](?P<value>[^\"'`\n]{5,80})[\"'`]",
+    re.IGNORECASE,
+)
+_PAIR_STEMS: Final = ("auth", "cred", "login", "log_in")
 
 
 def find_in_fields(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
@@ -38,11 +44,15 @@ def find_in_fields(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
 
     `lower` is `text` in lower case.
     """
-    if "into" in lower:
+    if "insert" in lower:
         yield from _find_in_rows(text)
     if any(stem in lower for stem in _PAIR_STEMS):
         for match in _PAIR.finditer(text):
             if _is_password(match["value"], match["user"]):
+                yield (*match.span("value"), "password")
+    if ("pass" in lower or "pwd" in lower) and "(" in text:
+        for match in _TYPED.finditer(text):
+            if looks_secret(match["value"], "password", is_quoted=True):
                 yield (*match.span("value"), "password")
     if "value" in lower:
         for match in NAMED_VALUE.finditer(text):
@@ -52,7 +62,7 @@ def find_in_fields(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _is_password(value: str, user: str) -> bool:
-    return not is_stand_in(value, user) and (is_chosen(value) or looks_secret(value, "password", is_quoted=False))
+    return not is_stand_in(value, user) and (is_numbered(value) or looks_secret(value, "password", is_quoted=False))
 
 
 def _find_in_rows(text: str) -> Iterator[tuple[int, int, str]]:

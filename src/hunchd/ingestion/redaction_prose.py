@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from hunchd.ingestion.redaction_values import is_chosen, is_random, is_scrambled, is_short_phrase
+from hunchd.ingestion.redaction_values import is_numbered, is_random, is_scrambled, is_short_phrase
 from hunchd.ingestion.redaction_words import (
     ANSWERS,
     ASCII_STEMS,
@@ -146,8 +146,9 @@ _SPOKEN: Final = re.compile(
 )
 # A word and a number in quotes, on a line that names a password before or behind them.
 _QUOTED: Final = re.compile(
-    r"\b(?:to|is|was|use|type|try|enter|as|with) [\"“„«](?P<value>[A-Za-z]{4,}\d{3,4})[\"”“»]"
-    r"(?=[^\n]{0,60}\b(?:password|pass|pw)\b)",
+    r"\b(?:to|is|was|now|use|type|try|enter|as|with) [\"“„«](?P<value>[A-Za-z]{4,}\d{1,4})[\"”“»]"
+    r"(?=[^\n]{0,60}\b(?:password|pass|pw)\b)"
+    r"|\b(?:password|pass|pw)\b[^\n;={}()]{0,60} (?:is|was|now|as|to) [\"“„«](?P<later>[A-Za-z]{4,}\d{1,4})[\"”“»]",
     re.IGNORECASE,
 )
 _BELOW: Final = re.compile(
@@ -181,7 +182,10 @@ def find_in_prose(text: str, lower: str) -> Iterator[tuple[int, int]]:
                 yield found.span()
     if has_script or any(stem in lower for stem in _PHRASE_STEMS):
         yield from _find_phrases(text)
-        spoken = (*_SPOKEN.finditer(text), *(quoted for quoted in _QUOTED.finditer(text) if is_chosen(quoted["value"])))
+        spoken = (
+            *_SPOKEN.finditer(text),
+            *(one for one in _QUOTED.finditer(text) if is_numbered(one[one.lastgroup or 0])),
+        )
         for found in spoken:
             yield found.span(found.lastgroup or 0)
     if has_script or any(stem in lower for stem in _NETWORK_STEMS):

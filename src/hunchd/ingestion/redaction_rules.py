@@ -101,6 +101,22 @@ LOGINS = (
         ),
     ),
     (
+        (*("log", "sign in"), *LOGIN_WORDS.replace("\\b", "").split("|")),
+        re.compile(
+            rf"(?<![\w./-])[a-z][\w.-]{{1,31}} ?/ ?(?=[^\s/]{{0,40}}\d){_PASSED_ON}"
+            rf"(?=[^\n/]{{0,24}}?(?:\b(?:log|sign)(?:ged)?[ -]?in|{LOGIN_WORDS}))",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        ("log", "sign in", "passw"),
+        re.compile(
+            r"(?:\b(?:log|sign)(?:ged)?[ -]?in as [\w.-]{1,32} (?:with|using)|passw(?:or)?d, (?:type|use|enter|try))"
+            rf" [\"']?(?=[^\s/]{{0,40}}\d){_PASSED_ON}",
+            re.IGNORECASE,
+        ),
+    ),
+    (
         (":*:", "432:", "306:"),
         re.compile(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<secret>[^\s:]{8,64})$", re.MULTILINE),
     ),
@@ -172,6 +188,8 @@ def find_announced_kind(name: str) -> str:
 
 
 ASSIGNMENT = re.compile(PATTERNS["assignment"])
+# No line of prose or of settings has these.
+CODE_MARK = re.compile(r"[(){}\[\];<>$]|[=!]=|\b(?:const|let|var|def|return|if|self)\b")
 LITERAL_NAME = re.compile(PATTERNS["literal_name"])
 # The same in a sentence: a few words, then the value. On a command line, the value follows a flag directly.
 SENTENCES = tuple(
@@ -189,10 +207,12 @@ SENTENCES = tuple(
 _MIXED = r"A-Za-z0-9!#$%^&*~?+=@_.:§€£-"
 CHOSEN_WORD = re.compile(rf"(?<![/\\{_MIXED}])(?=[^\d\s]{{0,63}}\d)[A-Za-z0-9][{_MIXED}]{{7,63}}+(?![/({{\[{_MIXED}])")
 OPTION_BEFORE = re.compile(r"(?:^|[\s\"'(])(?:--?[A-Za-z][\w-]{0,30}[ =]|/[a-z]+ |-[A-Za-z])[\"']?(?:\w{1,32}:)?$")
-ASCII_PART = re.compile(r"[!-~]{8,}")
+ASCII_PART = re.compile(r"[!-~]{7,}")
 # Words that must be near it, before or after it on the same line.
 SECRET_CONTEXT = re.compile(
-    r"pass|\bp(?:s?w|ss?w)d?\b|pwprompt|secret|token|\bkey\b|cred|\blog(?:ged)?[ -]?in\b|\bsign(?:ed)? in\b|auth"
+    r"pass|\b(?:bind|root|admin|user|db)?p(?:s?w|ss?w)d?\b"
+    r"|protect|encrypt|decrypt|unlock|\bpdo\b"
+    r"|pwprompt|secret|token|\bkey\b|cred|\blog(?:ged)?[ -]?in\b|\bsign(?:ed)? in\b|auth"
     r"|basic|\buser|\broot\b|\badmin|\bpin\b|\bpsk\b|identified by|secure-?string|connect|vpn|wi-?fi|wlan"
     rf"|{LOGIN_WORDS}|{KEY_WORDS}|{NOUNS}"
 )
