@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hunchd.cli.main import main
+from hunchd.ingestion.transcripts import cursor
 from tests.cli.fake_daemon import FakeDaemon
 
 Output = pytest.CaptureFixture[str]
@@ -133,6 +134,21 @@ def test_import_transcripts_dry_run_sends_nothing(
 
     assert "2 sessions with 2 messages would be imported" in capsys.readouterr().err
     assert [route for route, _ in fake.asked if route.startswith("POST")] == []
+
+
+def test_import_transcripts_ends_session_without_times(fake: FakeDaemon, transcript: Path, repository: Path) -> None:
+    known(fake, repository)
+    folder = Path.home() / ".cursor" / "projects" / cursor.folder_name(str(repository)).removeprefix("cursor:")
+    log = folder / "agent-transcripts" / "c1" / "c1.jsonl"
+    log.parent.mkdir(parents=True)
+    said = {"type": "text", "text": "<user_query>\nWe use tabs.\n</user_query>"}
+    log.write_text(json.dumps({"role": "user", "message": {"content": [said]}}))
+    fake.routes["POST /sessions/c1/messages"] = (202, {"session": "c1", "accepted": 1, "ids": ["m"]})
+    fake.routes["POST /sessions/c1/end"] = (200, {})
+
+    assert main(["import-transcripts", "--from", "cursor"]) == 0
+
+    assert [route for route, _ in fake.asked if route.endswith("/end")] == ["POST /sessions/c1/end"]
 
 
 def test_import_transcripts_ends_copied_old_session(fake: FakeDaemon, transcript: Path, repository: Path) -> None:

@@ -122,3 +122,12 @@ def test_json_with_little_text_is_kept() -> None:
 def test_mark_on_single_line_is_stripped(mark: str) -> None:
     assert "cannot open gate 'dock'" in parse_error(f"{mark}cannot open gate 'dock'\nBuild FAILED.\n").headline
     assert mark.strip() not in parse_error(f"{mark}cannot open gate 'dock'\nBuild FAILED.\n").headline
+
+
+@pytest.mark.parametrize("prefix", ["web:test: ", "packages/web lint: "])
+def test_usual_task_before_one_line_is_stripped(prefix: str) -> None:
+    assert (
+        strip_prefixes(f"{prefix}D104: Missing docstring in public package")
+        == "D104: Missing docstring in public package"
+    )
+    assert strip_prefixes("box:seal: no tape") == "box:seal: no tape"

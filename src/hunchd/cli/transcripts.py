@@ -135,6 +135,7 @@ def _detect_agent(file: Path) -> str:
 def _upload_session(client: Client, transcript: Transcript, project: Mapping[str, Any] | None) -> int:
     """Upload a session, and end it unless its agent may still be active.
 
+    A session whose log states no times is ended in any case: a later message continues it.
     Returns the number of messages that the daemon did not know yet.
     """
     path = f"/sessions/{quote_segment(transcript.session)}"
@@ -153,9 +154,11 @@ def _may_be_active(transcript: Transcript) -> bool:
     A file that was just copied or restored has a recent modification time, so the time of its last message is checked
     too, if the file states it.
     """
-    now = time.time()
+    modified = transcript.file.stat().st_mtime
     times = [datetime.fromisoformat(one["at"]).timestamp() for one in transcript.messages if one.get("at")]
-    return now - min(max(times, default=now), transcript.file.stat().st_mtime) <= ACTIVE_SECONDS
+    if all(abs(one - modified) < 1 for one in times):
+        return False
+    return time.time() - min(max(times), modified) <= ACTIVE_SECONDS
 
 
 def _post_with_retry(client: Client, path: str, body: Mapping[str, Any]) -> Any:

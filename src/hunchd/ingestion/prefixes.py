@@ -59,6 +59,8 @@ _BEGINS = re.compile(
 )
 # A package in its scope (lerna), a package and its task (turbo), a folder and its script (pnpm).
 _TASK = re.compile(r"@[\w.-]+/[\w.-]+:|[a-z][\w.-]*:[a-z][\w:.-]*:|[\w.-]+(?:/[\w.-]+)+ [a-z][\w:-]*:")
+# A package, or a usual task: one line is enough.
+_USUAL_TASK = re.compile(r"@.*|.*[: ](?:test|build|lint|dev|start|check|type-?check|compile|format|e2e)(?::[\w:-]+)?:")
 _LEVEL = re.compile(r"\[(?:error|warn|info|debug)\]")
 _QUOTED_RUN = re.compile(r"(?:^ {1,12}> .*\n){2,}", re.MULTILINE)
 _QUOTED_MARK = re.compile(r"^ +> ", re.MULTILINE)
@@ -149,7 +151,11 @@ def _are_sources(sources: Counter[str], lines: int) -> bool:
 def _is_runner(sources: Counter[str]) -> bool:
     """Return True if one task of a workspace printed all lines."""
     name, often = next(iter(sources.items()))
-    return len(sources) == 1 and _TASK.fullmatch(name) is not None and (often >= _FEWEST_LINES or name[0] == "@")
+    return (
+        len(sources) == 1
+        and _TASK.fullmatch(name) is not None
+        and (often >= _FEWEST_LINES or _USUAL_TASK.fullmatch(name) is not None)
+    )
 
 
 def _is_foreign(lines: Sequence[str], rests: Sequence[str], often: int) -> bool:
