@@ -135,7 +135,6 @@ def _detect_agent(file: Path) -> str:
 def _upload_session(client: Client, transcript: Transcript, project: Mapping[str, Any] | None) -> int:
     """Upload a session, and end it unless its agent may still be active.
 
-    A session whose log states no times is ended in any case: a later message continues it.
     Returns the number of messages that the daemon did not know yet.
     """
     path = f"/sessions/{quote_segment(transcript.session)}"
@@ -152,13 +151,13 @@ def _may_be_active(transcript: Transcript) -> bool:
     """Return True if both the file and its last message are recent.
 
     A file that was just copied or restored has a recent modification time, so the time of its last message is checked
-    too, if the file states it.
+    too. A log that states no times is not active: an ended session is continued by a later message.
     """
-    modified = transcript.file.stat().st_mtime
+    modification_time = transcript.file.stat().st_mtime
     times = [datetime.fromisoformat(one["at"]).timestamp() for one in transcript.messages if one.get("at")]
-    if all(abs(one - modified) < 1 for one in times):
+    if all(abs(one - modification_time) < 1 for one in times):
         return False
-    return time.time() - min(max(times), modified) <= ACTIVE_SECONDS
+    return time.time() - min(max(times), modification_time) <= ACTIVE_SECONDS
 
 
 def _post_with_retry(client: Client, path: str, body: Mapping[str, Any]) -> Any:

@@ -19,28 +19,10 @@ from functools import lru_cache
 from typing import Any
 
 from hunchd.ingestion import redaction_rules as rules
+from hunchd.ingestion import redaction_values as values
 from hunchd.ingestion.redaction_commands import find_in_commands
 from hunchd.ingestion.redaction_fields import find_in_fields
 from hunchd.ingestion.redaction_prose import find_in_prose
-from hunchd.ingestion.redaction_values import (
-    is_chosen,
-    is_decorated_word,
-    is_generated,
-    is_literal_password,
-    is_mixed,
-    is_monotonous,
-    is_numbered,
-    is_phrase,
-    is_placeholder,
-    is_random,
-    is_respelt,
-    is_scrambled,
-    is_short_phrase,
-    is_short_scramble,
-    is_stand_in,
-    is_words,
-    looks_secret,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +139,7 @@ def _redact_string(text: str, key: str, kinds: list[str]) -> str:
         key
         and "\n" not in text
         and (kind := rules.find_announced_kind(key))
-        and looks_secret(text, kind, is_quoted=True)
+        and values.looks_secret(text, kind, is_quoted=True)
     ):
         kinds.append(_placeholder_kind(kind))
         return f"{_MARK}{_placeholder_kind(kind)}]"
@@ -187,9 +169,9 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
             yield from (
                 _Span(*match.span("secret"), "password")
                 for match in pattern.finditer(text)
-                if looks_secret(match["secret"], "password", is_quoted=False)
-                or is_respelt(match["secret"])
-                or is_numbered(match["secret"])
+                if values.looks_secret(match["secret"], "password", is_quoted=False)
+                or values.is_respelt(match["secret"])
+                or values.is_numbered(match["secret"])
             )
     yield from (_Span(*span, "password") for span in find_in_prose(text, lower))
     if "authorization" in lower or "bearer" in lower or "basic " in lower:
@@ -207,9 +189,9 @@ def _find_by_format(text: str) -> Iterator[_Span]:
         for match in row.pattern.finditer(text):
             group = 1 if match.re.groups else 0
             secret = match.group(group)
-            if row.kind == "prefixed-key" and not is_random(secret):
+            if row.kind == "prefixed-key" and not values.is_random(secret):
                 continue
-            if _MARK not in secret and not is_monotonous(secret) and not (group and is_words(secret)):
+            if _MARK not in secret and not values.is_monotonous(secret) and not (group and values.is_words(secret)):
                 yield _Span(*match.span(group), row.kind)
 
 
@@ -239,17 +221,17 @@ def _find_key_end(text: str, start: int, ends: list[int]) -> int:
 def _find_in_urls(text: str) -> Iterator[_Span]:
     for match in rules.URL_PASSWORD.finditer(text):
         user, password = match[0].removeprefix("://").partition(":")[0], match[1]
-        if not (is_placeholder(password) or is_stand_in(password, user) or password.isdigit()):
+        if not (values.is_placeholder(password) or values.is_stand_in(password, user) or password.isdigit()):
             yield _Span(*match.span(1), "url-password")
     for match in rules.URL_TOKEN.finditer(text):
-        if is_random(match.group(1)):
+        if values.is_random(match.group(1)):
             yield _Span(*match.span(1), "url-token")
 
 
 def _find_in_headers(text: str) -> Iterator[_Span]:
     for pattern in (rules.AUTHORIZATION, rules.BEARER):
         for match in pattern.finditer(text):
-            if not is_placeholder(match.group(1)) and is_random(match.group(1), shortest=12):
+            if not values.is_placeholder(match.group(1)) and values.is_random(match.group(1), shortest=12):
                 yield _Span(*match.span(1), "authorization")
 
 
@@ -267,8 +249,8 @@ def _find_chosen(text: str, lower: str) -> Iterator[_Span]:
             value = text[start:end]
             if value.startswith("SHA256:") or text.endswith("SHA256:", 0, start):
                 break  # the fingerprint of a key
-            has_shape = is_decorated_word(value) or is_scrambled(value)
-            if is_mixed(value) or (has_shape and _is_announced_near(text, lower, start, end)):
+            has_shape = values.is_decorated_word(value) or values.is_scrambled(value)
+            if values.is_mixed(value) or (has_shape and _is_announced_near(text, lower, start, end)):
                 yield _Span(start, end, "password")
                 break
 
@@ -286,7 +268,7 @@ def _is_announced_near(text: str, lower: str, start: int, end: int) -> bool:
 
 def _find_announced(text: str, lower: str) -> Iterator[_Span]:
     for match in rules.VALUE_BEFORE_ANNOUNCER.finditer(text):
-        if _is_given_first(match) and not is_placeholder(match[1]):
+        if _is_given_first(match) and not values.is_placeholder(match[1]):
             yield _Span(*match.span(1), "secret")
     end = 0
     for word in rules.ANNOUNCERS.finditer(lower):
@@ -299,11 +281,14 @@ def _find_announced(text: str, lower: str) -> Iterator[_Span]:
 
 def _is_given_first(match: re.Match[str]) -> bool:
     value, start = match[1], match.start()
-    if is_random(value) or is_generated(value):
+    if values.is_random(value) or values.is_generated(value):
         return True
     is_used = match["password"] is not None and rules.GIVEN_BY.search(match.string, max(0, start - 12), start)
     return bool(is_used) and (
-        is_chosen(value) or is_decorated_word(value) or is_phrase(value) or is_short_phrase(value)
+        values.is_chosen(value)
+        or values.is_decorated_word(value)
+        or values.is_phrase(value)
+        or values.is_short_phrase(value)
     )
 
 
@@ -331,7 +316,7 @@ def _find_assigned(match: re.Match[str], kind: str) -> _Span | None:
         return None
     if group == "bare":
         return _find_unquoted(match, kind)
-    if not looks_secret(match.group(group), kind, is_quoted=True):
+    if not values.looks_secret(match.group(group), kind, is_quoted=True):
         return None
     return _Span(*match.span(group), _placeholder_kind(kind))
 
@@ -341,30 +326,36 @@ def _find_in_sentence(match: re.Match[str], kind: str) -> _Span | None:
     if match.string.startswith(("(", "["), match.end("bare")):
         return None
     if match.group("sign") is None and not (
-        is_random(value)
-        or is_scrambled(value)
-        or is_generated(value, density=0.3 if kind == "password" else 0.4)
-        or (match.group("words") == "" and (is_respelt(value) or is_phrase(value) or is_chosen(value)))
-        or (match.group("words") == "" and kind == "password" and is_short_scramble(value))
-        or (kind == "password" and is_chosen(value) and rules.FOR_TARGET.fullmatch(match["words"]))
+        values.is_random(value)
+        or values.is_scrambled(value)
+        or values.is_generated(value, density=0.3 if kind == "password" else 0.4)
+        or (
+            match.group("words") == ""
+            and (values.is_respelt(value) or values.is_phrase(value) or values.is_chosen(value))
+        )
+        or (match.group("words") == "" and kind == "password" and values.is_short_scramble(value))
+        or (kind == "password" and values.is_chosen(value) and rules.FOR_TARGET.fullmatch(match["words"]))
     ):
         return None
     is_verb = match["sign"] is not None and match["sign"].strip() not in (":", "：", "=")
     is_short = (
-        is_respelt(value) or is_short_scramble(value) or is_short_phrase(value) or (is_verb and is_numbered(value))
+        values.is_respelt(value)
+        or values.is_short_scramble(value)
+        or values.is_short_phrase(value)
+        or (is_verb and values.is_numbered(value))
     )
-    if kind == "password" and is_short and not is_placeholder(value):
+    if kind == "password" and is_short and not values.is_placeholder(value):
         return _Span(match.start("bare"), match.start("bare") + len(value), kind)
     return _find_unquoted(match, kind)
 
 
 def _find_unquoted(match: re.Match[str], kind: str) -> _Span | None:
     value = _cut_value(match, kind)
-    if not looks_secret(value, kind, is_quoted=False) and not (
+    if not values.looks_secret(value, kind, is_quoted=False) and not (
         kind == "password"
         and (
-            (_is_literal(match) and is_literal_password(value))
-            or (is_numbered(value) and not rules.CODE_MARK.search(_get_line(match)))
+            (_is_literal(match) and values.is_literal_password(value))
+            or (values.is_numbered(value) and not rules.CODE_MARK.search(_get_line(match)))
         )
     ):
         return None

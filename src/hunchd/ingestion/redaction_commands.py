@@ -15,16 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from hunchd.ingestion.redaction_values import (
-    is_generated,
-    is_letters,
-    is_phrase,
-    is_placeholder,
-    is_random,
-    is_scrambled,
-    is_short_phrase,
-    is_words,
-)
+from hunchd.ingestion import redaction_values as values
 from hunchd.ingestion.redaction_words import PATTERNS
 
 SecretSpan = tuple[int, int, str]  # start, end, kind
@@ -101,13 +92,13 @@ def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
     if "://" in text:
         for match in _LINK.finditer(text):
             group = "path" if match["path"] else "value"
-            if is_random(match[group]):
+            if values.is_random(match[group]):
                 yield (*match.span(group), "url-parameter")
     if any(name in lower for name in _SESSION_NAMES) or "__" in text or "\tTRUE\t" in text:
         yield from (
             (*match.span(match.lastgroup or 0), "cookie")
             for match in _SESSION_COOKIE.finditer(text)
-            if is_random(match[match.lastgroup or 0])
+            if values.is_random(match[match.lastgroup or 0])
         )
     if "=" in text:
         yield from _find_in_assignments(text, lower)
@@ -115,7 +106,8 @@ def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
         for match in _LONG_OPTION.finditer(text):
             value = _get_value(match)
             if _is_given(value) and (
-                is_random(value, shortest=12) or ("pass" in match["name"] and (_has_digit(value) or is_phrase(value)))
+                values.is_random(value, shortest=12)
+                or ("pass" in match["name"] and (_has_digit(value) or values.is_phrase(value)))
             ):
                 yield (*_get_value_span(match), "secret")
 
@@ -130,8 +122,8 @@ def _find_in_assignments(text: str, lower: str) -> Iterator[SecretSpan]:
     for match in _FIELD.finditer(text):
         if (
             not _NAME.fullmatch(_get_value(match))
-            or is_short_phrase(_get_value(match))
-            or is_letters(_get_value(match))
+            or values.is_short_phrase(_get_value(match))
+            or values.is_letters(_get_value(match))
         ):
             yield (*_get_value_span(match), "password")
     if any(name in text for name in _VARIABLE_NAMES):
@@ -162,8 +154,10 @@ def _find_in_cookies(text: str) -> Iterator[SecretSpan]:
     for cookie in _COOKIE.finditer(text):
         for pair in _COOKIE_PAIR.finditer(text, cookie.start("pairs"), cookie.end("pairs")):
             value = pair["value"]
-            is_session_cookie = _SESSION.search(pair["name"]) is not None and _has_digit(value) and not is_words(value)
-            if _is_given(value) and (is_session_cookie or is_random(value)):
+            is_session_cookie = (
+                _SESSION.search(pair["name"]) is not None and _has_digit(value) and not values.is_words(value)
+            )
+            if _is_given(value) and (is_session_cookie or values.is_random(value)):
                 yield (*pair.span("value"), "cookie")
 
 
@@ -198,13 +192,13 @@ def _is_given(value: str) -> bool:
         and not _REFERENCE.search(value)
         and not _ALL_CAPITALS.fullmatch(value)
         and not _PASS_WORD.match(value)
-        and not is_placeholder(value)
+        and not values.is_placeholder(value)
         and not (value.isdigit() and len(value) < 6)
     )
 
 
 def _looks_generated(value: str) -> bool:
-    return is_random(value) or is_generated(value) or is_scrambled(value)
+    return values.is_random(value) or values.is_generated(value) or values.is_scrambled(value)
 
 
 def _has_digit(value: str) -> bool:
@@ -216,18 +210,18 @@ def _is_parameter(name: str, value: str) -> bool:
     if not _is_given(value):
         return False
     if lower.startswith("x-") or lower in ("sig", "signature", "code", "ticket", "hmac"):
-        return len(value) >= 16 and _has_digit(value) and not is_words(value)
+        return len(value) >= 16 and _has_digit(value) and not values.is_words(value)
     if lower.startswith(("pass", "pwd")):
-        return len(value) >= 6 and _has_digit(value) and not is_words(value)
-    return is_random(value)
+        return len(value) >= 6 and _has_digit(value) and not values.is_words(value)
+    return values.is_random(value)
 
 
 def _is_assigned(name: str, value: str) -> bool:
     if not _is_given(value):
         return False
     if re.search(r"PASS|PWD|PSWD|_PW", name):
-        return len(value) >= 5 and _has_digit(value) and not is_words(value)
-    return is_random(value)
+        return len(value) >= 5 and _has_digit(value) and not values.is_words(value)
+    return values.is_random(value)
 
 
 _SEPARATORS: Final = {"*": r"[ \t]*", "!": ""}

@@ -31,7 +31,7 @@ _PAIR: Final = re.compile(
     re.IGNORECASE,
 )
 # A text typed into a field, on a line that names the field.
-_TYPED: Final = re.compile(
+_TYPED_TEXT: Final = re.compile(
     r"(?:pass(?:word|wd|phrase|code)?|\bpwd)[\"'\])}]{0,6}[^\n]{0,60}?\.?\b(?:send_?keys|fill|type|input|enter|set_?value|set_?text)"
     r"\(\s?[\"'`](?P<value>[^\"'`\n]{5,80})[\"'`]",
     re.IGNORECASE,
@@ -51,7 +51,7 @@ def find_in_fields(text: str, lower: str) -> Iterator[tuple[int, int, str]]:
             if _is_password(match["value"], match["user"]):
                 yield (*match.span("value"), "password")
     if ("pass" in lower or "pwd" in lower) and "(" in text:
-        for match in _TYPED.finditer(text):
+        for match in _TYPED_TEXT.finditer(text):
             if looks_secret(match["value"], "password", is_quoted=True):
                 yield (*match.span("value"), "password")
     if "value" in lower:

@@ -72,54 +72,13 @@ FORMATS: tuple[SecretFormat, ...] = tuple(
     for row in tomllib.loads(Path(__file__).with_name("secret_formats.toml").read_text("utf-8"))["formats"]
 )
 
-# Logins as people pass them on, each with stems of which a lower-case text must contain one: an address or a name
-# behind a word for credentials, a slash or colon, and a password; name and password before a host; a line of a
-# `.pgpass` file.
-_PASSED_ON = r"(?P<secret>[^\s/|,;:<>()\[\]{}@'\"`]{6,64})(?![\w/@.(])"
-LOGINS = (
+# Logins as people pass them on, each with stems of which a lower-case text must contain one.
+LOGINS = tuple(
     (
-        ("@",),
-        re.compile(
-            r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,24}){1,3}[ \t]{0,2}[/|][ \t]{0,2}"
-            rf"(?=[^\s/]{{0,40}}[A-Za-z])(?=[^\s/]{{0,40}}\d){_PASSED_ON}"
-        ),
-    ),
-    (
-        ("@",),
-        re.compile(
-            r"(?<![\w.:/@-])(?:jdbc:oracle:\w+:)?[\w.$-]{1,32}[:/](?P<secret>[^\s/:@'\"`<>(){}\[\]]{8,64})@"
-            r"(?:[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}|localhost)(?![\w@])"
-        ),
-    ),
-    (
-        (*("cred", "log", "ssh", "access"), *LOGIN_WORDS.replace("\\b", "").split("|")),
-        re.compile(
-            rf"(?:\bcred(?:ential)?s?|\blog(?:ged)?[ -]?in|\bssh\b|\baccess (?:to|for)\b|{LOGIN_WORDS})\w{{0,10}}"
-            rf"(?=[:=\s])[^\n/|;]{{0,30}}?(?<![\w./-])[\w.-]{{1,32}}(?: ?[/|] ?|:)"
-            rf"(?=[^\s/]{{0,40}}\d){_PASSED_ON}",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        (*("log", "sign in"), *LOGIN_WORDS.replace("\\b", "").split("|")),
-        re.compile(
-            rf"(?<![\w./-])[a-z][\w.-]{{1,31}} ?/ ?(?=[^\s/]{{0,40}}\d){_PASSED_ON}"
-            rf"(?=[^\n/]{{0,24}}?(?:\b(?:log|sign)(?:ged)?[ -]?in|{LOGIN_WORDS}))",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        ("log", "sign in", "passw"),
-        re.compile(
-            r"(?:\b(?:log|sign)(?:ged)?[ -]?in as [\w.-]{1,32} (?:with|using)|passw(?:or)?d, (?:type|use|enter|try))"
-            rf" [\"']?(?=[^\s/]{{0,40}}\d){_PASSED_ON}",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        (":*:", "432:", "306:"),
-        re.compile(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<secret>[^\s:]{8,64})$", re.MULTILINE),
-    ),
+        (*row["stems"], *(LOGIN_WORDS.replace("\\b", "").split("|") if "@LOGIN@" in row["pattern"] else ())),
+        re.compile(row["pattern"].replace("@LOGIN@", LOGIN_WORDS).replace("@PASSED_ON@", PATTERNS["passed_on"])),
+    )
+    for row in PATTERNS["logins"]
 )
 
 # The same rows keyed by literal, so that each literal is searched for only once per text.
@@ -148,17 +107,7 @@ PASS_OF = (
 # Words that announce a secret, in lower case; the group determines how strictly the value is checked. A bare
 # "key" says little: keys of caches, rows and dictionaries are frequent.
 ANNOUNCERS = re.compile(
-    rf"(?P<password>passw(?:or)?d|passphrase|passcode|(?:(?<![a-z])|{PASS_OF})pass\b|p(?:s?w|ss?w)d\b"
-    r"|(?:(?<![a-z])|(?<=-d)|bind|root|admin|user|db)pw\b|(?<![a-z])psk\b"
-    rf"|identified (?:with \w{{1,40}} )?by\b|{NOUNS})"
-    rf"|(?P<secret>secret|token|{TOKENS}|verifier|\blogin\b(?=[ \t]{{0,3}}[=:])"
-    r"|(?:recovery|backup|access|verification|security|one-time|reset|invite"
-    r"|pairing)[ _-]code"
-    r"|credential|api[ _.-]?key|\bauth\b|_auth\b|masterauth|connection[ _-]?string|\bdsn\b"
-    r"|(?:access|account|admin|app|application|auth|client|consumer|deploy|encryption|ingest|integration|license"
-    r"|master|private"
-    r"|project|sdk|server|service|shared|signing|storage|subscription|webhook|write)[ _.-]?key\b)"
-    r"|(?P<key>(?<!pub)(?<!pub[ _-])(?<!public)(?<!public[ _-])key\b)"
+    PATTERNS["announcers"].replace("@PASS_OF@", PASS_OF).replace("@NOUNS@", NOUNS).replace("@TOKENS@", TOKENS)
 )
 # Announcers are searched for only if one of these stems is in the lower-case text.
 ANNOUNCER_STEMS = (

@@ -45,11 +45,11 @@ _WORDS_AND_NUMBER = re.compile(PATTERNS["words_and_number"])
 # Words joined by hyphens with a number among them, or four longer words: what a generator of pass phrases writes.
 _PHRASE = re.compile(r"[A-Za-z]{3,12}(?:-[A-Za-z]{3,12})*-\d{1,4}(?:-[A-Za-z]{3,12})+|[a-z]{4,12}(?:-[a-z]{4,12}){3,7}")
 _SHORT_PHRASE = re.compile(r"[a-z]{4,12}(?:-[a-z]{4,12}){2}")
-_NUMBERED = re.compile(
+_WORD_WITH_NUMBER = re.compile(
     r"(?!(?:sha|md|utf|base|oauth|argon|bcrypt|level|version|type|line|step|http|i?pv)\d)[^\W\d_]{4,20}\d{1,4}"
 )
 _LITERAL = re.compile(r"[^\s$/(){}\[\]][^\s(){}\[\]]*")
-_COUNTED = "01234567890123456789"
+_DIGIT_RUN = "01234567890123456789"
 _LETTERED_DIGIT = re.compile(r"(?<=[a-z])[013457]{1,2}(?=[a-z])")  # as in `dr4gon`
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)*")
 _FIXTURE = re.compile(PATTERNS["fixture"])
@@ -93,7 +93,7 @@ def is_literal_password(value: str) -> bool:
 
 def _looks_like_password(value: str, *, is_quoted: bool) -> bool:
     if value.isdecimal():
-        return is_quoted and 6 <= len(value) <= 12 and value not in _COUNTED and value[::-1] not in _COUNTED
+        return is_quoted and 6 <= len(value) <= 12 and value not in _DIGIT_RUN and value[::-1] not in _DIGIT_RUN
     if len(value) < 5 or _NUMBERS.fullmatch(value) or (" " in value and len(value.split()) > 4):
         return False
     if is_decorated_word(value) or is_generated(value, density=_ANNOUNCED_DENSITY) or is_phrase(value):
@@ -117,7 +117,7 @@ def is_chosen(value: str) -> bool:
 
 def is_numbered(value: str) -> bool:
     """Return True for a word with a number, such as `rocket7`, which only its place tells from a name."""
-    return _NUMBERED.fullmatch(value) is not None and not _FIXTURE.match(value) and not is_placeholder(value)
+    return _WORD_WITH_NUMBER.fullmatch(value) is not None and not _FIXTURE.match(value) and not is_placeholder(value)
 
 
 def is_decorated_word(value: str) -> bool:
