@@ -366,8 +366,10 @@ def _find_unquoted(match: re.Match[str], kind: str) -> _Span | None:
 
 
 def _get_line(match: re.Match[str]) -> str:
-    start, end = match.string.rfind("\n", 0, match.start()) + 1, match.string.find("\n", match.end())
-    return match.string[max(start, match.start() - _LONGEST_NAME) : end if end >= 0 else match.end() + _LONGEST_NAME]
+    """Return the line of a match, or the nearest _LONGEST_NAME characters of it on each side."""
+    first, last = max(0, match.start() - _LONGEST_NAME), match.end() + _LONGEST_NAME
+    start, end = match.string.rfind("\n", first, match.start()), match.string.find("\n", match.end(), last)
+    return match.string[max(start + 1, first) : end if end >= 0 else last]
 
 
 def _is_literal(match: re.Match[str]) -> bool:
