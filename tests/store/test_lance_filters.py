@@ -73,6 +73,7 @@ MEMORIES = st.builds(
     at=TIMES,
     valid_from=st.none() | TIMES,
     valid_to=st.none() | TIMES,
+    superseded_by=some((None, "m1", "it's")),
 )
 FAMILIES = ("m1", "m2", "it's", "m%", "m1.a", "")
 FILTERS = st.builds(
@@ -90,6 +91,7 @@ FILTERS = st.builds(
     until=st.none() | TIMES,
     as_of=st.none() | TIMES,
     family=st.none() | st.none() | some(FAMILIES),
+    replaced_by=st.none() | some(("m1", "it's", "m2")),
 )
 
 

@@ -29,6 +29,7 @@ class Filters:
     until: datetime | None = None
     as_of: datetime | None = None  # valid at that moment
     family: str | None = None  # this id and everything stored under it: versions, chunks, claims
+    replaced_by: str | None = None  # id of the memory that superseded it
 
 
 def matches(memory: Memory, filters: Filters) -> bool:
@@ -50,6 +51,7 @@ def matches(memory: Memory, filters: Filters) -> bool:
         and (filters.until is None or memory.at <= filters.until)
         and (filters.as_of is None or _is_valid_at(memory, filters.as_of))
         and (filters.family is None or is_in_family(memory.id, filters.family))
+        and (filters.replaced_by is None or memory.superseded_by == filters.replaced_by)
     )
 
 

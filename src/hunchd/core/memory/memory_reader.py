@@ -126,12 +126,13 @@ class MemoryReader:
 
     async def list_replaced(self, versions: Sequence[Memory]) -> list[Memory]:
         """Return all facts that the versions of a fact replaced."""
-        project, ids = versions[0].project, {one.id for one in versions}
-        old = await self.list_all(Filters(project=project, kinds=(Kind.FACT,), statuses=(Status.SUPERSEDED,)))
+        project, ids = versions[0].project, [one.id for one in versions]
         replaced: list[Memory] = []
-        while new := [one for one in old if one.superseded_by in ids and one.id not in ids and "." not in one.id]:
+        for one in ids:  # grows while it is read
+            filters = Filters(project=project, kinds=(Kind.FACT,), statuses=(Status.SUPERSEDED,), replaced_by=one)
+            new = [each for each in await self.list_all(filters) if each.id not in ids and "." not in each.id]
             replaced += new
-            ids |= {one.id for one in new}
+            ids += [each.id for each in new]
         return replaced
 
     async def list_conflicts_about(self, removed_ids: Container[str], project: str | None) -> list[Memory]:

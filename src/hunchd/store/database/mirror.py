@@ -37,10 +37,11 @@ NO_ADDRESS: Final = np.iinfo(np.uint64).max  # address of a row that the reader 
 # Columns of each row that are loaded.
 LOADED_COLUMNS: Final = (
     "id", "ref", "key", "tags", "project", "kind", "scope", "status", "branch", "category", "at", "valid_from",
-    "valid_to", "digest", "embedded", "model", "vector",
+    "valid_to", "superseded_by", "digest", "embedded", "model", "vector",
 )  # fmt: skip
 _NEVER: Final = np.iinfo(np.int64).max
 _MAX_MESSAGE_NUMBER: Final = np.iinfo(np.int32).max  # highest number of a message whose neighbours can be found
+_INDEXED_COLUMNS: Final = ("id", "ref", "key", "tags", "superseded_by")
 _INTERNED_COLUMNS: Final = ("project", "kind", "scope", "status", "branch", "category", "model")
 _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "address": np.uint64,
@@ -91,7 +92,7 @@ class TableMirror:
         self._count = 0
         self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMN_TYPES.items()}
         self._interner, self._sessions = _Interner(), _Interner()
-        self._ids, self._refs, self._keys, self._tags, self._families = (HashIndex() for _ in range(5))
+        self._ids, self._refs, self._keys, self._tags, self._families, self._replaced = (HashIndex() for _ in range(6))
         self._nearness = VectorIndex(DIMENSIONS)
         self._slots_by_address: npt.NDArray[np.intp] = np.zeros(0, np.intp)  # slots by address
 
@@ -138,7 +139,7 @@ class TableMirror:
         return [row["_rowid"] for row in rows if row["_rowid"] < newest[row["id"]]]
 
     def _refresh_indexes(self) -> None:
-        for keys in (self._ids, self._refs, self._keys, self._tags, self._families):
+        for keys in (self._ids, self._refs, self._keys, self._tags, self._families, self._replaced):
             keys.merge_recent()
         addresses = self._columns["address"][: self._count]
         order = np.argsort(addresses, kind="stable")
@@ -345,6 +346,8 @@ class TableMirror:
             passing &= self._mask_slots(
                 np.concatenate([self._ids.find_slots(filters.family), self._families.find_slots(filters.family)])
             )
+        if filters.replaced_by is not None:
+            passing &= self._mask_slots(self._replaced.find_slots(filters.replaced_by))
         return passing
 
     def get_row_keys(self) -> RowKeys:
@@ -422,11 +425,11 @@ class TableMirror:
         columns["valid_to"][slot] = _NEVER if row["valid_to"] is None else row["valid_to"]
         for name in _INTERNED_COLUMNS:
             columns[name][slot] = self._interner.intern_text(row[name])
-        self._index_row(slot, row["id"], row["ref"], row["key"], row["tags"])
+        self._index_row(slot, *(row[name] for name in _INDEXED_COLUMNS))
         return slot
 
     def _index_row(
-        self, slot: int, identifier: str, ref: str | None, key: str | None, tags: Sequence[str] | None
+        self, slot: int, identifier: str, ref: str | None, key: str | None, tags: Sequence[str] | None, by: str | None
     ) -> None:
         self._ids.add(identifier, slot)
         if (place := parse_message_ref(ref)) is not None and place[1] <= _MAX_MESSAGE_NUMBER:
@@ -438,6 +441,7 @@ class TableMirror:
             (self._keys, [key]),
             (self._tags, tags or ()),
             (self._families, [root] if dot else ()),
+            (self._replaced, [by]),  # keyed by what replaced them
         ):
             for text in texts:
                 if text is not None:
@@ -458,7 +462,7 @@ class TableMirror:
             columns[name][batch_slots] = [_NEVER if value is None else value for value in batch[name]]
         for name in _INTERNED_COLUMNS:
             columns[name][batch_slots] = [self._interner.intern_text(value) for value in batch[name]]
-        for slot, fields in enumerate(zip(*(batch[name] for name in ("id", "ref", "key", "tags")), strict=True), begin):
+        for slot, fields in enumerate(zip(*(batch[name] for name in _INDEXED_COLUMNS), strict=True), begin):
             self._index_row(slot, *fields)
         there = np.flatnonzero(batch["embedded"])
         if len(there):

@@ -18,7 +18,6 @@ from hunchd.store.database.quarantine import Quarantine
 from hunchd.store.database.store_lock import StoreLock, under_read_lock
 from hunchd.store.database.tables import SERVED_COLUMNS, Row, compute_digest, get_embedded_text, get_memory, parse_row
 from hunchd.store.hits import SearchCandidate
-from hunchd.store.indexes.postings import ScoreArray
 from hunchd.store.indexes.terms import count_terms
 from hunchd.store.indexes.vector_scan import Mask, Slots
 
@@ -268,7 +267,8 @@ def _search_words_with_bodies(
 
 
 def _search_word_index(mirror: TableMirror, words: str, passing: Mask, k: int) -> dict[int, float]:
-    return _pair_scores(*mirror.words.search(count_terms(words), passing, k))
+    slots, scores = mirror.words.search(count_terms(words), passing, k)
+    return dict(zip(slots.tolist(), scores.tolist(), strict=True))
 
 
 def _get_cached_bodies(mirror: TableMirror, slots: Sequence[int]) -> dict[int, str]:
@@ -278,10 +278,6 @@ def _get_cached_bodies(mirror: TableMirror, slots: Sequence[int]) -> dict[int, s
 def _filter_intact(mirror: TableMirror, bodies: Mapping[int, str]) -> dict[int, str]:
     """Return the bodies that match their digest."""
     return {slot: body for slot, body in bodies.items() if compute_digest([body]) == mirror.get_digest(slot)}
-
-
-def _pair_scores(slots: Slots, scores: ScoreArray) -> dict[int, float]:
-    return dict(zip(slots.tolist(), scores.tolist(), strict=True))
 
 
 def _compute_similarities(
@@ -300,7 +296,7 @@ def _uses_hash_comparison(filters: Filters) -> bool:
 
     Such a filter may let wrong rows through.
     """
-    return bool(filters.tags or filters.key or filters.family or filters.path_prefix)
+    return bool(filters.tags or filters.key or filters.family or filters.replaced_by or filters.path_prefix)
 
 
 def _newest_first(rows: Sequence[Row]) -> list[Row]:
