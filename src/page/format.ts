@@ -33,7 +33,13 @@ export function plainReasons(reasons: readonly string[] | undefined): string[] {
 }
 
 export function plainReason(reason: string): string {
-  return reason.replace(/ \(\d?\.\d+\)$/, "").replace(/^(\d+) days old/, (_, days: string) => `${age(Number(days))} old`);
+  return reason
+    .replace(/ \(\d?\.\d+\)$/, "")
+    .replace(/^(\d+) days old/, (_, days: string) => `${age(Number(days))} old`)
+    .replace(/^you asked to remember it/, TRUST.user!)
+    .replace(/^you said so/, `${TRUST.user} in a session`)
+    .replace(/^says (.+)$/, "has the words: $1")
+    .replace(/^said beside it: (.+)$/, "near the words: $1");
 }
 
 function age(days: number): string {
@@ -43,6 +49,17 @@ function age(days: number): string {
 
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString("en-GB")} ${number === 1 ? one : many}`;
+}
+
+/** Remove the marks that tell agents that somebody else's words are quoted; people see who said it. */
+export function unquote(text: string): string {
+  return text.replace(/^«(.*)»$/s, "$1");
+}
+
+/** Write a contradiction as the question that it is; who said what stands beside each side. */
+export function nameContradiction(title: string): string {
+  const sides = unquote(title.replace(/^contradiction: /, "")).split(" / ").map((side) => side.replace(/ \([^()]*\d{4}-\d\d\)$/, "").replace(/^([\w.-]+): /, (_, key: string) => `${nameKey(key)}: `));
+  return sides.length === 2 ? `“${sides[0]}” or “${sides[1]}”?` : sides.join(" / ");
 }
 
 /** Write the key of a fact in words; one that is prose already stays as it is. */
@@ -59,14 +76,21 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Say how long ago, in the daemon's own steps, so that a time reads the same here and in the reasons of a line. */
+/** Count midnights: what was said the day before yesterday is not of yesterday, however late it was. */
+function daysBetween(one: Date, other: Date): number {
+  const [first, last] = [one, other].map((date) => Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()));
+  return Math.round((last! - first!) / DAY);
+}
+
+/** Say how long ago, by the calendar from the day before on. */
 export function ago(iso: string, now = Date.now()): string {
   const elapsed = Math.max(0, now - Date.parse(iso));
   if (elapsed < 10 * MINUTE) return "just now";
   if (elapsed < HOUR) return `${10 * Math.floor(elapsed / (10 * MINUTE))} min ago`;
   if (elapsed < DAY) return `${Math.floor(elapsed / HOUR)} h ago`;
-  if (elapsed < 2 * DAY) return "yesterday";
-  if (elapsed < 60 * DAY) return `${Math.floor(elapsed / DAY)} days ago`;
+  const days = daysBetween(new Date(iso), new Date(now));
+  if (days < 2) return "yesterday";
+  if (days < 60) return `${days} days ago`;
   return new Date(iso).toLocaleDateString("en-GB", { month: "long", year: "numeric" });
 }
 
@@ -76,17 +100,26 @@ interface Dated {
   status: string;
   valid_from?: string | null | undefined;
   updated?: string | null | undefined;
+  trust?: string;
+  source?: Record<string, unknown>;
 }
 
-/** Say since when a memory holds, by when it was said and not by when hunchd read it; or since when it is put away, or when it happened. */
+/** Tell whether a memory was read from a file of the project: nobody knows since when that holds. */
+export function isRead({ trust, source }: { trust?: string; source?: Record<string, unknown> }): boolean {
+  return (trust === "project" || trust === "untrusted") && typeof source?.path === "string";
+}
+
+/** Say since when a memory holds, by when it was said; or when it was read from a file, put away, or happened. */
 export function describeSince(memory: Dated): string {
   if (memory.status === "archived") return `put away since ${dayAndTime(memory.updated ?? memory.at)}`;
   if (memory.kind === "episode" || memory.kind === "error") return dayAndTime(memory.at);
+  if (isRead(memory)) return `read ${dayAndTime(memory.valid_from ?? memory.at)}`;
   return `since ${dayAndTime(memory.valid_from ?? memory.at)}`;
 }
 
-/** Return when a version of a memory came to be. */
-export function timeOf(version: Dated): string {
+/** Return when a version of a memory came to be; what another memory replaced was changed by that, not said then. */
+export function timeOf(version: Dated & { id: string }): string {
+  if (version.status === "superseded" && !version.valid_from && !version.id.includes(".")) return version.at;
   return version.valid_from ?? version.updated ?? version.at;
 }
 
@@ -145,14 +178,22 @@ export const TRUST: Record<string, string> = {
   team: "said by a colleague",
   derived: "worked out by hunchd",
 };
-/** What follows from it for agents. */
-export const TRUST_MEANS: Record<string, string> = {
+const TRUST_MEANS: Record<string, string> = {
   user: "You said it: agents follow it.",
   project: "Read from the files of this project: agents follow it.",
   untrusted: "Written by other people, in a commit, an error or a document: agents are told it as information, and not to obey it.",
   team: "Said by a colleague: agents are told it as information, and not to obey it.",
   derived: "Worked out by hunchd from what it saw: agents are told it as a guess.",
 };
+
+/** What follows for agents, from what a memory is and from what became of it. */
+export function tellAgents({ kind, status, trust }: { kind: string; status?: string; trust: string }): string | undefined {
+  if (status === "archived") return "It is put away: agents are not told it.";
+  if (status === "superseded") return "It was replaced: agents are told what holds now.";
+  if (kind === "contradiction") return "Until you decide, agents are told both.";
+  if (kind === "file" || kind === "files") return "A guess from the history and the code: agents are told where to look.";
+  return TRUST_MEANS[trust];
+}
 
 export const SCOPES: Record<string, string> = {
   "user-private": "only you, in every project",
@@ -173,13 +214,20 @@ const SOURCES: Record<string, string> = {
   pattern: "seen in the code",
   fix: "seen when an error went away",
   signal: "reported while you worked",
-  client: "written down by you or a program",
+  client: "noted by a program",
 };
+
+/** Say in a few words who said it, or which file says it: the same words wherever a memory is listed. */
+export function describeOrigin(memory: { source: Record<string, unknown>; trust: string }): string {
+  if (memory.trust === "team" && memory.source.by) return `said by ${String(memory.source.by)}`;
+  return isRead(memory) ? `from ${String(memory.source.path)}` : (TRUST[memory.trust] ?? memory.trust);
+}
 
 /** Say in words where a memory comes from. */
 export function describeSource(memory: { source: Record<string, unknown>; trust: string }): string {
+  if (memory.trust === "team") return describeOrigin(memory);
   const type = String(memory.source.type ?? memory.source.kind ?? "");
   const who = String(memory.source.actor ?? memory.source.client ?? memory.source.by ?? "");
-  const words = SOURCES[type] ?? (type ? type.replace(/[_-]+/g, " ") : memory.trust === "user" ? "you said it" : "not recorded");
+  const words = memory.trust === "user" ? `${TRUST.user}${type === "session" ? " in a session" : ""}` : (SOURCES[type] ?? (type ? type.replace(/[_-]+/g, " ") : "not recorded"));
   return who && who !== type ? `${words} (${who})` : words;
 }

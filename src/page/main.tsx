@@ -4,7 +4,8 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { onLocked } from "./api";
 import { useAnswer } from "./answers";
-import { ReadOnly } from "./components/access";
+import { ReadOnly, useReadOnly } from "./components/access";
+import { AddProject } from "./components/add_project";
 import { EditorChoice, ThemeSwitch } from "./components/browser_choices";
 import { Empty, Loading, Show } from "./components/basics";
 import { Lazy } from "./components/lazy";
@@ -71,6 +72,7 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
   useEffect(() => {
     document.title = `${view?.title ?? "Not found"}${project ? ` – ${project.name}` : ""} – hunchd`;
   }, [view?.title, project?.name]);
+  if (project) visited.set(route.view, href(route.view, { ...Object.fromEntries(route.query), project: project.id }));
   useEffect(() => document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), [route.view]);
   return (
     <>
@@ -111,7 +113,7 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
         </div>
         <nav aria-label="Views">
           {VIEWS.map((one) => (
-            <a key={one.name} href={href(one.name, { project: project?.id })} aria-current={one.name === route.view ? "page" : undefined}>
+            <a key={one.name} href={one.name === route.view ? href(one.name, { project: project?.id }) : recall(one.name, project?.id)} aria-current={one.name === route.view ? "page" : undefined}>
               {one.title}
             </a>
           ))}
@@ -126,7 +128,7 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
             There is no page at this address. <a href={href("now")}>Go to Now</a>.
           </Empty>
         ) : (
-          <Show of={projects} what="the projects" empty={(value) => value.length === 0 && <NoProject />}>
+          <Show of={projects} what="the projects" empty={(value) => value.length === 0 && <NoProject onAdded={projects.reload} />}>
             {() => (
               <>
                 {project && <ProjectState project={project} />}
@@ -136,15 +138,24 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
           </Show>
         )}
       </main>
-      <footer>hunchd {version}. Everything on this page stays on this machine.</footer>
+      <footer>hunchd {version}. This page talks to no other machine.</footer>
     </>
   );
 }
 
-function NoProject() {
+/** Return where one was in a view, so that a look at another one loses nothing; a second click on the view begins anew. */
+function recall(view: string, project: string | undefined): string {
+  const last = visited.get(view);
+  return last && new URLSearchParams(last.split("?")[1]).get("project") === project ? last : href(view, { project });
+}
+const visited = new Map<string, string>();
+
+function NoProject({ onAdded }: { onAdded: () => void }) {
+  const readOnly = useReadOnly();
   return (
     <>
       No project is watched yet. In a terminal, go to a repository and run <code>hunch add</code>. This page then fills by itself.
+      {!readOnly && <AddProject onAdded={onAdded} />}
     </>
   );
 }

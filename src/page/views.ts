@@ -78,7 +78,7 @@ export const VIEWS: readonly View[] = [
   {
     name: "nights",
     title: "Nights",
-    about: "At night hunchd joins duplicates, shortens what is old and puts away what nobody needs. All of it can be undone here.",
+    about: "At night hunchd joins duplicates, shortens what is old and puts away what nobody needs. Each change can be undone here.",
     load: () => import("./views/nights"),
   },
   {

@@ -63,7 +63,7 @@ def test_refused_setting_names_field_and_allowed_values(visit: Visit, page_daemo
     visit.troubles[:] = [one for one in visit.troubles if "422" not in one]  # the browser reports the refusal
 
 
-def test_setting_of_the_language_model_has_no_button(visit: Visit) -> None:
+def test_language_model_setting_has_no_button(visit: Visit) -> None:
     visit.go("settings?only=language")
 
     assert visit.page.locator("tr", has_text="language.enabled").get_by_text("in the file only").count() == 1
@@ -103,7 +103,7 @@ def test_fact_is_found_by_words(visit: Visit, page_daemon: RunningDaemon, shop: 
     visit.page.get_by_text("Write something down").wait_for()
 
 
-def test_change_of_a_night_is_undone_for_one_memory(browser: Any, homes: Path) -> None:
+def test_night_change_is_undone_alone(browser: Any, homes: Path) -> None:
     repository = make_history(
         homes / "page-night", [(f"Count lynxes {one}", {f"{one}.py": "x = 1\n"}) for one in range(8)]
     )

@@ -20,7 +20,7 @@ export function Panel({ title, hint, children, wide = false }: { title: string; 
 }
 
 export function Empty({ children }: { children: ComponentChildren }) {
-  return <p class="empty">{children}</p>;
+  return <div class="empty">{children}</div>;
 }
 
 export function Loading({ what }: { what: string }) {

@@ -16,10 +16,9 @@ export function Difference({ id, was, now }: { id: string; was: Fields; now: Fie
   if (was === null) return <Made fields={flatten(now)} />;
   const [before, after] = [flatten(was), flatten(now)];
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) => !IGNORED.includes(name) && JSON.stringify(before[name]) !== JSON.stringify(after[name]));
-  const known = names.filter((name) => name in FIELDS);
-  const others = names.filter((name) => !(name in FIELDS));
+  const known = names.filter((name) => name in FIELDS); // the others say nothing to people
   const isShortened = before.shown_as !== after.shown_as;
-  if (names.length === 0 && !isShortened) return <Empty>Nothing that you can see is different.</Empty>;
+  if (known.length === 0 && !isShortened) return <Empty>Nothing that you can see is different.</Empty>;
   return (
     <>
       {isShortened && <Shortened id={id} was={String(before.shown_as ?? "full")} now={String(after.shown_as ?? "full")} />}
@@ -29,16 +28,6 @@ export function Difference({ id, was, now }: { id: string; was: Fields; now: Fie
             <Field key={name} name={name} was={before[name]} now={after[name]} />
           ))}
         </dl>
-      )}
-      {others.length > 0 && (
-        <details>
-          <summary>Details for developers of hunchd</summary>
-          <dl class="difference">
-            {others.map((name) => (
-              <Pair key={name} title={name} was={write(before[name])} now={write(after[name])} />
-            ))}
-          </dl>
-        </details>
       )}
     </>
   );

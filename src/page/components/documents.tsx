@@ -29,6 +29,7 @@ export function Documents({ shown, asOf, address }: Props) {
       {() => (
         <div class={shown ? "results opened" : "results"}>
           <div>
+            <p class="quiet-text">Documents are the same in every project.</p>
             {items.length === 0 && <Empty>No document is stored yet. Write the first one, such as /profile/preferences.</Empty>}
             <Choices label="Documents" items={items} keyOf={(one) => one.path} chosen={chosen} address={address}>
               {(one) => (

@@ -6,6 +6,7 @@ import "uplot/dist/uPlot.min.css";
 import { resolveColour } from "./plot";
 
 const HEIGHT = 170;
+const MIN_WIDTH = 42; // pixels of a name
 
 export default function Histogram({ names, counts, label }: { names: readonly string[]; counts: readonly number[]; label: string }) {
   const box = useRef<HTMLDivElement>(null);
@@ -22,7 +23,7 @@ export default function Histogram({ names, counts, label }: { names: readonly st
         cursor: { show: false },
         scales: { x: { time: false, range: [-0.6, names.length - 0.4] }, y: { range: (_, __, high) => [0, Math.max(high, 1)] } },
         axes: [
-          { ...axis, splits: () => places, values: () => [...names] },
+          { ...axis, splits: () => places, values: (plot) => names.map((name, at) => (at % 2 && plot.width / names.length < MIN_WIDTH ? "" : name)) },
           { ...axis, size: 44, grid: { stroke: colour("--line"), width: 1 } },
         ],
         series: [{}, { width: 0, paths: UPlot.paths.bars!({ size: [0.8, 60] }), fill: colour("--tone-2"), points: { show: false } }],

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { prepare, request, type Schemas } from "../api";
 import { useAnswer } from "../answers";
-import { count, dayAndTime, describeSince, KINDS, nameKey, percent, plainReasons, sentence, sureness, TIERS, timeOf, TRUST_MEANS } from "../format";
+import { count, dayAndTime, describeSince, KINDS, nameContradiction, nameKey, percent, plainReasons, sentence, sureness, tellAgents, TIERS, timeOf, unquote } from "../format";
 import type { Project } from "../project";
 import { href } from "../router";
 import { useReadOnly } from "./access";
@@ -21,19 +21,21 @@ interface LineProps {
   item: Item;
   project: Project;
   noted: Noted | null;
-  onNoted: (noted: Noted | null) => void;
+  onNoted: Note;
   onChanged: () => void;
 }
+/** Note what was done to a line, or to one of the rules that stand in it together. */
+type Note = (noted: Noted | null, part?: Pick<Item, "id" | "title">) => void;
 
 function Line({ item, project, noted, onNoted, onChanged }: LineProps) {
   const [isOpen, setOpen] = useState(false);
   const path = typeof item.source.path === "string" ? item.source.path : "";
   const isFile = item.kind === "file" && path !== "";
   return (
-    <li class={noted ? "line noted" : "line"}>
+    <li class={noted?.isGone ? "line noted" : "line"}>
       <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
-          <span class="line-title">{isFile ? <span class="path-text">{item.title}</span> : item.kind === "files" ? capitalize(item.title) : nameLine(item)}</span>
+          <span class="line-title">{isFile ? <span class="path-text">{item.title}</span> : item.kind === "files" ? sentence(item.title.split(":")[0]!) : nameLine(item)}</span>
           <span class="tag">{nameKind(item)}</span>
           <span class="reasons">{item.kind === "files" ? nameFiles(item.source.paths) : plainReasons(item.reasons).join(" · ")}</span>
         </summary>
@@ -59,26 +61,24 @@ export function nameFiles(paths: unknown): string {
 }
 
 /** Title of a line: a fact has the one that Knowledge shows, not the short form for agents. */
-function nameLine(item: Pick<Item, "title"> & { kind?: string; source?: Record<string, unknown> }): string {
-  if (typeof item.source?.title === "string" && !item.source.facts) return item.source.title;
-  if (item.kind && item.kind !== "fact" && item.kind !== "contradiction") return item.title;
-  return item.title.replace(/(^|\/ )([\w.-]+): /g, (_, before: string, key: string) => `${before}${nameKey(key)}: `);
-}
-
-function capitalize(title: string): string {
-  return title.charAt(0).toUpperCase() + title.slice(1);
+export function nameLine(item: Pick<Item, "title"> & { kind?: string; source?: Record<string, unknown> }): string {
+  if (item.kind === "contradiction") return nameContradiction(item.title);
+  if (typeof item.source?.title === "string" && !item.source.facts && !item.source.title.endsWith("…")) return item.source.title;
+  if (item.kind && item.kind !== "fact") return unquote(item.title);
+  return unquote(item.title).replace(/(^|\/ )([\w.-]+): /g, (_, before: string, key: string) => `${before}${nameKey(key)}: `);
 }
 
 interface WhyProps {
   item: Item;
   project: Project;
   path: string;
-  onNoted: (noted: Noted | null) => void;
+  onNoted: Note;
   onChanged: () => void;
 }
 
 function Why({ item, project, path, onNoted, onChanged }: WhyProps) {
   const paths = Array.isArray(item.source.paths) ? (item.source.paths as string[]) : [];
+  const parts = Array.isArray(item.source.facts) ? (item.source.facts as string[]) : [];
   const chances = (item.source.probabilities ?? {}) as Record<string, number>;
   return (
     <div class="why">
@@ -121,18 +121,44 @@ function Why({ item, project, path, onNoted, onChanged }: WhyProps) {
             </dd>
           </>
         )}
-        {TRUST_MEANS[item.trust] && (
+        <dt>For agents</dt>
+        <dd>
+          {tellAgents(item)} It takes {count(item.tokens, "token")} of their context.
+        </dd>
+      </dl>
+      {parts.length > 1 ? (
+        <>
+          <p>These are {parts.length} rules in one line. Each can be put right by itself:</p>
+          {parts.map((id) => (
+            <Part key={id} id={id} project={project} onNoted={onNoted} onChanged={onChanged} />
+          ))}
+        </>
+      ) : item.kind === "contradiction" ? (
+        <MemoryLink id={item.id} kind={item.kind} project={project} />
+      ) : (
+        <>
+          {isMemory(item.id) && <MemoryDetails id={item.id} />}
+          {isMemory(item.id) && <MemoryLink id={item.id} kind={item.kind} project={project} />}
+          <LineActions item={item} project={project} onNoted={onNoted} onChanged={onChanged} />
+        </>
+      )}
+    </div>
+  );
+}
+
+/** One of the rules of a line, with its own buttons. */
+function Part({ id, project, onNoted, onChanged }: { id: string; project: Project; onNoted: Note; onChanged: () => void }) {
+  const memory = useAnswer((signal) => request("get", "/memories/{id}", { params: { id }, signal }), [id]);
+  return (
+    <div class="part">
+      <Show of={memory} what="the rule">
+        {(value) => (
           <>
-            <dt>For agents</dt>
-            <dd>
-              {TRUST_MEANS[item.trust]} It takes {count(item.tokens, "token")} of their context.
-            </dd>
+            <a href={href("knowledge", { project: project.id, show: id })}>{value.title}</a>
+            <LineActions item={value} project={project} onNoted={(noted) => onNoted(noted, value)} onChanged={onChanged} />
           </>
         )}
-      </dl>
-      {isMemory(item.id) && <MemoryDetails id={item.id} />}
-      {isMemory(item.id) && <MemoryLink id={item.id} kind={item.kind} project={project} />}
-      <LineActions item={item} project={project} onNoted={onNoted} onChanged={onChanged} />
+      </Show>
     </div>
   );
 }
@@ -177,7 +203,7 @@ export function MemoryDetails({ id }: { id: string }) {
 }
 
 export function describeUsage(usage: { retrieved?: number; cited?: number; wrong?: number } | undefined): string {
-  return `Shown ${count(usage?.retrieved ?? 0, "time")}, rated useful ${count(usage?.cited ?? 0, "time")}, wrong ${count(usage?.wrong ?? 0, "time")}.`;
+  return `Shown ${count(usage?.retrieved ?? 0, "time")}, rated useful ${count(usage?.cited ?? 0, "time")}, “show less” ${count(usage?.wrong ?? 0, "time")}.`;
 }
 
 /** Link to where a memory can be seen in full, or decided. */
@@ -185,7 +211,7 @@ export function MemoryLink({ id, kind, project }: { id: string; kind: string; pr
   return (
     <p>
       {kind === "contradiction" ? (
-        <a href={href("contradictions", { project: project.id })}>Decide which one holds</a>
+        <a href={href("contradictions", { project: project.id, show: id })}>Decide which one holds</a>
       ) : (
         <a href={href("knowledge", { project: project.id, show: id })}>Who said it, and how it changed</a>
       )}
@@ -200,7 +226,7 @@ interface ActionProps {
   onChanged: () => void;
 }
 
-/** Useful, wrong, never again, correct. */
+/** Useful, show less, correct, never again. */
 export function LineActions({ item, project, onNoted, onChanged }: ActionProps) {
   const [isEditing, setEditing] = useState(false);
   const readOnly = useReadOnly();
@@ -209,9 +235,11 @@ export function LineActions({ item, project, onNoted, onChanged }: ActionProps) 
   const of = { id: item.id, title: nameLine(item) };
   if (!isKnown && !item.id.startsWith("file:")) return null;
   const rate = (outcome: "cited" | "wrong", word: string, text: string) => {
-    const sent = { id: item.id, outcome, ...(isKnown ? {} : { project: project.id }) };
-    const ask = () => request("post", "/feedback", { body: { items: [sent] }, keepalive: true });
-    onNoted({ text: word, undo: actLater(text, ask, { onUndo: () => onNoted(null), onSent: () => onNoted({ text: word, undo: null }), of }) });
+    const rating = (outcome: "cited" | "wrong") => ({ items: [{ id: item.id, outcome, ...(isKnown ? {} : { project: project.id }) }] });
+    const ask = () => request("post", "/feedback", { body: rating(outcome), keepalive: true });
+    // What was counted stays counted: the opposite rating outweighs it.
+    const back = () => prepare("post", "/feedback", { body: rating(outcome === "wrong" ? "cited" : "wrong") });
+    onNoted({ text: word, undo: actLater(text, ask, { onUndo: () => onNoted(null), onSent: (undo) => onNoted({ text: word, undo }), back, of }) });
   };
   const patch = async (body: Schemas["MemoryPatch"], word: string, text: string) => {
     const undo = await act(
@@ -221,7 +249,7 @@ export function LineActions({ item, project, onNoted, onChanged }: ActionProps) 
       onChanged,
       { ...of, undo: () => prepare("post", "/memories/{id}/undo", { params: { id: item.id } }) },
     );
-    if (undo) onNoted({ text: word, undo });
+    if (undo) onNoted({ text: word, undo, isGone: body.status === "archived" });
   };
   return (
     <>
@@ -229,8 +257,8 @@ export function LineActions({ item, project, onNoted, onChanged }: ActionProps) 
         <button type="button" onClick={() => rate("cited", "useful", "Noted as useful.")}>
           Useful
         </button>
-        <button type="button" onClick={() => rate("wrong", "wrong here", "Noted as wrong: it will be shown less.")}>
-          Wrong here
+        <button type="button" title="It stays here and in Knowledge; the next nights move it down, so that other lines come first" onClick={() => rate("wrong", "to be shown less", "Noted: show it less. It stays for now; the next nights move it down.")}>
+          Show less
         </button>
         {isKnown && (
           <>
@@ -307,10 +335,11 @@ interface NotedItem {
 export function Lines({ items, project, onChanged }: { items: readonly Item[]; project: Project; onChanged: () => void }) {
   const [changed, setChanged] = useState<ReadonlyMap<string, NotedItem>>(new Map());
   useUndone(onChanged);
-  const note = (item: Item, noted: Noted | null) =>
+  const note = (line: Item, noted: Noted | null, part: Pick<Item, "id" | "title"> = line) =>
     setChanged((before) => {
       const after = new Map(before);
-      if (noted) after.set(item.id, { item, noted, place: before.get(item.id)?.place ?? items.indexOf(item) });
+      const item = part === line ? line : { ...line, id: part.id, title: part.title, source: { title: part.title } };
+      if (noted) after.set(item.id, { item, noted, place: before.get(item.id)?.place ?? items.indexOf(line) });
       else after.delete(item.id);
       return after;
     });
@@ -327,7 +356,7 @@ export function Lines({ items, project, onChanged }: { items: readonly Item[]; p
             </h3>
             <ul class="lines">
               {its.map((item) => (
-                <Line key={item.id} item={item} project={project} noted={changed.get(item.id)?.noted ?? null} onNoted={(noted) => note(item, noted)} onChanged={onChanged} />
+                <Line key={item.id} item={item} project={project} noted={changed.get(item.id)?.noted ?? null} onNoted={(noted, part) => note(item, noted, part)} onChanged={onChanged} />
               ))}
             </ul>
           </div>

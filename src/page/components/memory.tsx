@@ -4,13 +4,15 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { prepare, request, type Schemas } from "../api";
 import { useAnswer, type Listed } from "../answers";
-import { count, dayAndTime, describeSince, describeSource, KINDS, nameKey, plainReason, SCOPES, sentence, STATUSES, sureness, timeOf, TRUST_MEANS } from "../format";
+import { count, dayAndTime, describeSince, describeSource, isRead, KINDS, nameKey, plainReason, SCOPES, sentence, STATUSES, sureness, tellAgents, timeOf } from "../format";
 import type { Project } from "../project";
 import { href, navigate, pin } from "../router";
 import { useReadOnly } from "./access";
 import { FileLink, Panel, Show, Timeline } from "./basics";
 import { describeUsage, LineActions } from "./line";
+import { Name } from "./difference";
 import { describeNightChange } from "./night_words";
+import { Disputes } from "./pair";
 import { act, actLater, NotedTag, useUndone, type Noted } from "./toast";
 
 export type Memory = Schemas["Memory"];
@@ -80,12 +82,13 @@ export function Chips({ label, chosen, options, address }: { label: string; chos
 export function Source({ memory, project, isInSentence = false }: { memory: Memory; project: Project; isInSentence?: boolean }) {
   const words = isInSentence ? describeSource(memory) : sentence(describeSource(memory));
   const session = typeof memory.source.session === "string" ? memory.source.session : "";
+  const said = typeof memory.source.message === "string" ? memory.source.message : "";
   const path = typeof memory.source.path === "string" ? memory.source.path : "";
   const quoted = typeof memory.source.sentence === "string" ? memory.source.sentence : "";
   return (
     <>
       {session ? (
-        <a href={href("sessions", { project: project.id, show: session })}>{words}</a>
+        <a href={href("sessions", { project: project.id, show: session, at: said })}>{words}</a>
       ) : (
         words
       )}
@@ -131,7 +134,13 @@ export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", b
           <>
             <p class="preview-title">{value.title}</p>
             <NotedTag noted={noted} />
-            {value.status !== "active" && <p class="warning">{STATUS[value.status]}</p>}
+            {value.status !== "active" && (
+              <p class="warning">
+                {STATUS[value.status]}
+                {value.status === "superseded" && <Replacement memory={value} project={project} />}
+              </p>
+            )}
+            {value.kind === "fact" && value.status === "active" && <Disputes key={value.updated} memory={value} project={project} />}
             {value.status === "active" && <LineActions item={value} project={project} onNoted={setNoted} onChanged={changed} />}
             {value.status === "archived" && <ShowAgain memory={value} onNoted={setNoted} onChanged={changed} />}
             {body ? (
@@ -170,6 +179,22 @@ export function BackToList({ address }: { address: string }) {
     <p class="back">
       <a href={address}>Back to the list</a>
     </p>
+  );
+}
+
+/** When a value ended, and the one that holds instead. */
+function Replacement({ memory, project }: { memory: Memory; project: Project }) {
+  const by = memory.superseded_by;
+  return (
+    <>
+      {memory.valid_to && ` It held until ${dayAndTime(memory.valid_to)}.`}
+      {by && (
+        <>
+          {" "}
+          Now holds: <a href={href("knowledge", { project: project.id, show: by })}><Name of={by} /></a>
+        </>
+      )}
+    </>
   );
 }
 
@@ -227,15 +252,11 @@ function Facts({ memory, project, onChanged }: { memory: Memory; project: Projec
         <dd>
           <Source memory={memory} project={project} />
         </dd>
-        {TRUST_MEANS[memory.trust] && (
-          <>
-            <dt>For agents</dt>
-            <dd>{TRUST_MEANS[memory.trust]}</dd>
-          </>
-        )}
+        <dt>For agents</dt>
+        <dd>{tellAgents(memory)}</dd>
         <dt>How sure</dt>
         <dd>{sentence(sureness(memory.confidence))}</dd>
-        <dt>{memory.kind === "episode" || memory.kind === "error" ? "When" : "Holds"}</dt>
+        <dt>{memory.kind === "episode" || memory.kind === "error" || isRead(memory) ? "When" : "Holds"}</dt>
         <dd>
           {sentence(describeSince(memory))}
           {memory.valid_to && ` until ${dayAndTime(memory.valid_to)}`}
@@ -266,11 +287,11 @@ export function isVersion(id: string): boolean {
 }
 
 /** Say what a version says; where it says the same as the one before, what else changed. */
-function describeVersion(version: Memory, before: Memory | undefined): { title: string; detail?: string } {
+function describeVersion(version: Memory, before: Memory | undefined): { title: string; isState?: boolean } {
   if (before && before.content === version.content && before.value === version.value) {
     const [was, is] = [stateOf(before), stateOf(version)];
-    if (was !== is) return { title: is === "active" ? "Shown again" : sentence(STATUSES[is] ?? is) };
-    return { title: before.scope !== version.scope ? `Who sees it: ${SCOPES[version.scope] ?? version.scope}` : "The same text, stored anew" };
+    if (was !== is) return { title: is === "active" ? "Shown again" : sentence(STATUSES[is] ?? is), isState: true };
+    return { isState: true, title: before.scope !== version.scope ? `Who sees it: ${SCOPES[version.scope] ?? version.scope}` : "The same text, stored anew" };
   }
   return { title: version.content };
 }
@@ -287,21 +308,21 @@ function Changes({ memory, project, onChanged }: { memory: Memory; project: Proj
       <h3>How it changed</h3>
       <Show of={history} what="its history">
         {({ items }) => {
-          if (items.length < 2) return <p class="quiet-text">It has not changed since {dayAndTime(timeOf(memory))}.</p>;
+          if (items.length < 2) return <p class="quiet-text">It has not changed since it was {isRead(memory) ? "read" : "said"}, {dayAndTime(timeOf(memory))}.</p>;
           // The memory itself comes last: what it replaced may have been said later.
           const oldestFirst = [...items].sort(
             (one, other) => Number(one.id === id) - Number(other.id === id) || timeOf(one).localeCompare(timeOf(other)),
           );
           const entries = oldestFirst.map((one, at) => {
-            const { title } = describeVersion(one, oldestFirst[at - 1]);
+            const { title, isState } = describeVersion(one, oldestFirst[at - 1]);
             const isLast = at === oldestFirst.length - 1;
             return {
               key: `${one.id} ${at}`,
               at: timeOf(one),
               title: isLast ? <b>{title}</b> : one.id === id || isVersion(one.id) ? title : <a href={href("knowledge", { project: project.id, show: one.id })}>{title}</a>,
-              detail: (
+              detail: !isState && (
                 <>
-                  {!isLast || memory.status === "superseded" ? "replaced since, " : memory.status === "active" ? "holds now, " : "put away, "}
+                  {!isLast || memory.status === "superseded" ? `replaced${one.valid_to ? ` ${dayAndTime(one.valid_to)}` : " since"}, ` : memory.status === "active" ? "holds now, " : "put away, "}
                   <Source memory={one} project={project} isInSentence />
                 </>
               ),
@@ -386,10 +407,10 @@ function Removal({ memory, onNoted, onChanged }: { memory: Memory; onNoted: (not
   const forget = () => {
     const undo = actLater("Forgotten for good.", () => request("delete", "/memories/{id}", { params: { id }, keepalive: true }).then(onChanged), {
       onUndo: () => onNoted(null),
-      onSent: () => onNoted({ text: "forgotten for good", undo: null }),
+      onSent: () => onNoted({ text: "forgotten for good", undo: null, isGone: true }),
       of: memory,
     });
-    onNoted({ text: "forgotten for good", undo });
+    onNoted({ text: "forgotten for good", undo, isGone: true });
   };
   return (
     <div class="actions" role="group" aria-label="Forget">

@@ -5,13 +5,13 @@ import { sentence } from "../format";
 /** Kinds of work of a night. */
 export const STEPS: Record<string, string> = {
   use: "Use counted",
-  duplicates: "Duplicates joined",
+  duplicates: "Said twice",
   contradictions: "Contradictions",
   retire: "Outdated",
   cascade: "In doubt",
   summarise: "Shortened to a summary",
   compress: "Shortened to one line",
-  history: "Joined into histories",
+  history: "Histories",
   links: "Linked",
   forget: "Put away",
   erase: "Forgotten for good",
@@ -26,9 +26,9 @@ const SENTENCES: readonly [RegExp, string][] = [
   [/^archive (.+)$/, "Put away: $1"],
   [/^erase (.+)$/, "Forgotten for good: $1"],
   [/^retire (.+)$/, "Outdated: $1"],
-  [/^merge (.+) into (.+)$/, "Joined $1 into $2"],
-  [/^condense (\d+) episodes of \. into one memory$/, "Joined $1 past changes of the top folder into one history"],
-  [/^condense (\d+) episodes of (.+) into one memory$/, "Joined $1 past changes of $2 into one history"],
+  [/^merge .+ into (“.+”|.+)$/, "Said twice, kept once: $1"],
+  [/^condense (\d+) episodes of \. into one memory$/, "$1 past changes of the top folder told as one history"],
+  [/^condense (\d+) episodes of (.+) into one memory$/, "$1 past changes of $2 told as one history"],
   [/^mark (.+) as suspect$/, "In doubt: $1"],
   [/^trust (.+) again$/, "Trusted again: $1"],
   [/^promote (.+)$/, "More important: $1"],
@@ -41,9 +41,16 @@ const SENTENCES: readonly [RegExp, string][] = [
 const QUOTED = /(^|\s)(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")(?=\s|$)/g;
 
 export function describeNightChange({ what, step }: { what: string; step: string }): string {
-  const quoted = what.replace(QUOTED, (_, before: string, one: string | undefined, other: string | undefined) => `${before}“${(one ?? other ?? "").replace(/\\(['"\\])/g, "$1")}”`);
+  const quoted = what.replace(QUOTED, (_, before: string, one: string | undefined, other: string | undefined) => `${before}“${endAtWord((one ?? other ?? "").replace(/\\(['"\\])/g, "$1"))}”`);
   for (const [form, words] of SENTENCES) if (form.test(quoted)) return quoted.replace(form, words);
   return step === "links" ? `Linked: ${writeLinkType(quoted)}` : sentence(quoted);
+}
+
+const CUT = 60; // letters of a title that the daemon writes
+
+/** End a title that was cut at its last whole word. */
+function endAtWord(title: string): string {
+  return title.length < CUT || title.endsWith("…") ? title : `${title.replace(/\s+\S*$/, "")}…`;
 }
 
 function writeLinkType(text: string): string {

@@ -56,7 +56,7 @@ function SettingsTable({ items, isPlain, onChanged }: { items: readonly Setting[
       columns={[
         { title: "Setting", cell: (one) => <Title setting={one} isPlain={isPlain} /> },
         { title: "Value", cell: (one) => <Value setting={one} isPlain={isPlain} onChanged={onChanged} /> },
-        { title: "Comes from", cell: (one) => (one.origin === "file" ? `your file; the default is ${isPlain ? sayValue(one.default, EVERYDAY[nameOf(one)]?.unit) : one.default}` : "default") },
+        { title: "Comes from", cell: (one) => (one.origin === "file" ? `your file; the default is ${isPlain ? sayValue(one.default, EVERYDAY[nameOf(one)]) : one.default}` : "default") },
       ]}
     />
   );
@@ -85,7 +85,7 @@ function Value({ setting, isPlain, onChanged }: { setting: Setting; isPlain: boo
   const [refused, setRefused] = useState("");
   const words = isPlain ? EVERYDAY[nameOf(setting)] : undefined;
   const name = words?.title ?? nameOf(setting);
-  const say = (value: string) => (words ? sayValue(value, words.unit) : value);
+  const say = (value: string) => (words ? sayValue(value, words) : value);
   const write = (value: string | null) => request("patch", "/settings", { body: { section: setting.section, name: setting.name, ...(value === null ? {} : { value }) } });
   const save = async (value: string | null) => {
     try {
@@ -124,7 +124,7 @@ function Value({ setting, isPlain, onChanged }: { setting: Setting; isPlain: boo
           }}
         >
           <span class="inline-form">
-            <Field setting={setting} name={name} />
+            <Field setting={setting} name={name} values={words?.values ?? {}} />
             <button type="submit" class="primary">
               Save
             </button>
@@ -154,7 +154,7 @@ function choices(setting: Setting): string[] {
   return setting.allowed.startsWith("one of: ") ? setting.allowed.slice(8).split(", ") : [];
 }
 
-function Field({ setting, name }: { setting: Setting; name: string }) {
+function Field({ setting, name, values }: { setting: Setting; name: string; values: Readonly<Record<string, string>> }) {
   const options = choices(setting);
   const written: unknown = JSON.parse(setting.written);
   const label = `New value of ${name}`;
@@ -163,7 +163,7 @@ function Field({ setting, name }: { setting: Setting; name: string }) {
       <select name="value" aria-label={label} defaultValue={String(written)}>
         {options.map((one) => (
           <option key={one} value={one} selected={one === String(written)}>
-            {one === "true" ? "on" : one === "false" ? "off" : one}
+            {one === "true" ? "on" : one === "false" ? "off" : (values[one] ?? one)}
           </option>
         ))}
       </select>

@@ -5,6 +5,8 @@ interface Words {
   about: string;
   /** Unit of a number. */
   unit?: string;
+  /** What each value means, where its name does not say it. */
+  values?: Readonly<Record<string, string>>;
 }
 
 export const EVERYDAY: Readonly<Record<string, Words>> = {
@@ -21,13 +23,14 @@ export const EVERYDAY: Readonly<Record<string, Words>> = {
   "signals.watch_files": { title: "Notice saved files", about: "Also those that no editor plugin reports." },
   "signals.error_logs": { title: "Log files to read for errors", about: "Paths or patterns, one a line." },
   "embedding.enabled": { title: "Search by meaning", about: "If off, only by words; that takes less memory." },
-  "sessions.personal": { title: "Addresses and phone numbers said in sessions", about: "log: only in the transcript. mask: not even there. keep: also in what is remembered." },
+  "sessions.personal": { title: "Addresses and phone numbers said in sessions", about: "Where they may be kept.", values: { log: "only in the transcript", mask: "nowhere", keep: "also in what is remembered" } },
   "language.enabled": { title: "Let a language model read sessions", about: "If on, texts of sessions are sent to it, without secrets. Off: nothing leaves this machine." },
 };
 
 /** Write a value in words. */
-export function sayValue(value: string, unit = ""): string {
+export function sayValue(value: string, { unit = "", values = {} }: Partial<Words> = {}): string {
   const parsed: unknown = JSON.parse(value);
+  if (typeof parsed === "string" && values[parsed]) return values[parsed];
   if (typeof parsed === "boolean") return parsed ? "on" : "off";
   if (Array.isArray(parsed)) return parsed.length ? parsed.join(", ") : "none";
   return `${typeof parsed === "number" ? parsed.toLocaleString("en-GB") : String(parsed)}${unit && ` ${unit}`}`;

@@ -8,6 +8,7 @@ interface Toast {
   id: number;
   text: string;
   undo?: () => void;
+  stop?: string;
   isError?: boolean;
 }
 /** What a change is about: only the last change of one subject can be undone. */
@@ -25,6 +26,7 @@ interface Done {
   of: Subject;
   state: "done" | "waiting" | "final" | "undone";
   call: Call | null;
+  stop?: string;
   /** Missing after a reload where nothing is kept that could undo it. */
   undo?: () => void;
 }
@@ -52,7 +54,7 @@ function update(changed: readonly Toast[]): void {
 /** Read what was changed before a reload; what was held back then was sent. */
 function readDone(): Done[] {
   const kept = JSON.parse(sessionStorage.getItem(KEY) ?? "[]") as Done[];
-  return kept.map((one) => ({ ...one, state: one.state === "waiting" ? "final" : one.state, ...(one.call ? { undo: () => void undoKept(one.id, one.call!) } : {}) }));
+  return kept.map((one) => ({ ...one, state: one.state !== "waiting" ? one.state : one.call ? "done" : "final", ...(one.call ? { undo: () => void undoKept(one.id, one.call!) } : {}) }));
 }
 
 async function undoKept(id: number, call: Call): Promise<void> {
@@ -130,14 +132,19 @@ export async function act(text: string, run: () => Promise<unknown>, undo: (() =
 
 interface Later {
   onUndo?: () => void;
-  onSent?: () => void;
+  /** Called when it was sent, with what undoes it from then on, if anything does. */
+  onSent?: (undo: (() => void) | null) => void;
+  /** What undoes it once it was sent. */
+  back?: () => Call;
+  /** Word of the button that stops it, where “Undo” would be the thing itself. */
+  stop?: string;
   of?: Subject;
   /** Say when it is done, where the text alone would say that it is done already. */
   when?: string;
 }
 
 /** Do something that cannot be undone, once the time to undo it is over or the page is left; return what stops it until then. */
-export function actLater(text: string, run: () => Promise<unknown>, { onUndo = () => undefined, onSent = () => undefined, of = NOTHING, when }: Later = {}): () => void {
+export function actLater(text: string, run: () => Promise<unknown>, { onUndo = () => undefined, onSent = () => undefined, of = NOTHING, when, back, stop }: Later = {}): () => void {
   let timer = 0;
   const fail = (error: unknown) => {
     setState(id, "undone");
@@ -147,8 +154,10 @@ export function actLater(text: string, run: () => Promise<unknown>, { onUndo = (
   const send = () => {
     clearTimeout(timer);
     if (!waiting.delete(send)) return;
-    setState(id, "final");
-    run().then(onSent, fail);
+    const call = back?.() ?? null;
+    const undo = call && (() => void undoKept(id, call).then(onUndo));
+    setDone(done.map((one) => (one.id === id ? { ...one, state: call ? "done" : "final", call, ...(undo ? { undo } : {}) } : one)));
+    run().then(() => onSent(undo), fail);
   };
   waiting.add(send);
   timer = window.setTimeout(send, UNDO_MS);
@@ -159,8 +168,8 @@ export function actLater(text: string, run: () => Promise<unknown>, { onUndo = (
     setState(id, "undone");
     onUndo();
   };
-  const id = add({ text: when ? `${text}. ${when}` : text, undo: takeBack });
-  list({ id, text, of: { id: of.id, title: of.title }, state: "waiting", call: null, undo: takeBack });
+  const id = add({ text: when ? `${text}. ${when}` : text, undo: takeBack, ...(stop ? { stop } : {}) });
+  list({ id, text, of: { id: of.id, title: of.title }, state: "waiting", call: back?.() ?? null, undo: takeBack, ...(stop ? { stop } : {}) });
   return takeBack;
 }
 
@@ -182,10 +191,10 @@ export function Toasts() {
           <span>{toast.text}</span>
           {toast.undo && (
             <button type="button" onClick={toast.undo}>
-              Undo
+              {toast.stop ?? "Undo"}
             </button>
           )}
-          <button type="button" class="close" aria-label="Dismiss" onClick={() => dismiss(toast.id)}>
+          <button type="button" class="close" aria-label="Dismiss" title="Hide this message; nothing else happens" onClick={() => dismiss(toast.id)}>
             ×
           </button>
         </div>
@@ -202,8 +211,13 @@ function canUndo(change: Done, changes: readonly Done[]): boolean {
   return change.state === "done" && !changes.some((one) => one.id > change.id && one.state === "done" && one.of.id !== "" && one.of.id === change.of.id);
 }
 
+function nameUndo(change: Done): string {
+  return (change.state === "waiting" && change.stop) || "Undo";
+}
+
 /** Say why there is no undo. */
 function nameState(change: Done): string {
+  if (change.state === "final" && change.stop) return "done";
   return change.state === "done" && !change.undo ? "undo it where it was done" : STATES[change.state];
 }
 
@@ -222,8 +236,8 @@ export function OwnChanges() {
               <span class="quiet-text">{clock(one.at)}</span> {one.text} {one.of.title && <q>{one.of.title.slice(0, 120)}</q>}
             </span>
             {canUndo(one, done) ? (
-              <button type="button" onClick={one.undo} aria-label={`Undo: ${one.text} ${one.of.title.slice(0, 60)}`}>
-                Undo
+              <button type="button" onClick={one.undo} aria-label={`${nameUndo(one)}: ${one.text} ${one.of.title.slice(0, 60)}`}>
+                {nameUndo(one)}
               </button>
             ) : (
               <span class="tag">{nameState(one)}</span>
@@ -239,6 +253,8 @@ export function OwnChanges() {
 export interface Noted {
   text: string;
   undo: (() => void) | null;
+  /** What it is about is no longer shown to agents. */
+  isGone?: boolean;
 }
 
 /** A note with its undo, which stays where the change was made. */

@@ -178,7 +178,7 @@ function Speed({ samples }: { samples: readonly Sample[] }) {
   const shown = routes.find((one) => one.route === chosen) ?? routes[0];
   if (!shown) return <Empty>Nothing was asked for yet.</Empty>;
   const { bounds, counts, total } = shown.histogram;
-  const names = bounds.map((bound) => (bound === Infinity ? "more" : bound < 1 ? `${bound * 1000}` : `${bound} s`));
+  const names = bounds.map((bound) => (bound === Infinity ? "over" : `${bound * 1000}`));
   const middle = bounds[counts.findIndex((_, at) => counts.slice(0, at + 1).reduce((sum, one) => sum + one, 0) >= total / 2)] ?? Infinity;
   return (
     <>
@@ -193,7 +193,7 @@ function Speed({ samples }: { samples: readonly Sample[] }) {
         </select>
       </label>
       <p>
-        {count(total, "answer")}, half of them within {middle === Infinity ? "more than a second" : `${middle * 1000} ms`}.
+        {count(total, "answer")}, {total === 1 ? "given" : "half of them"} within {middle === Infinity ? "more than a second" : `${middle * 1000} ms`}.
       </p>
       <Lazy load={loadBars} what="the plot" props={{ names, counts, label: `Answers by time in milliseconds: ${names.map((name, at) => `up to ${name}: ${counts[at]}`).join(", ")}` }} />
       <p class="quiet-text">Answers by the time they took, up to so many milliseconds.</p>
@@ -263,14 +263,6 @@ function Ahead({ status }: { status: Status }) {
       <dd>
         {bytes(figures.week.ahead_bytes)} made, {bytes(figures.week.wasted_bytes)} for nothing
       </dd>
-      {figures.answer_ms.p50 !== undefined && (
-        <>
-          <dt>Time to answer</dt>
-          <dd>
-            {figures.answer_ms.p50.toFixed(1)} ms in the middle, {figures.answer_ms.p95?.toFixed(1)} ms for the slowest of twenty
-          </dd>
-        </>
-      )}
     </dl>
   );
 }

@@ -6,7 +6,7 @@ import { useAnswer } from "../answers";
 import { EditorLink, Empty, FileLink, Panel, Show, Table, Timeline } from "../components/basics";
 import { countTogether, monthOf, nameMonth, type PastChange } from "../components/cochange";
 import { Lazy } from "../components/lazy";
-import { isMemory, Lines, MemoryDetails, nameFiles } from "../components/line";
+import { isMemory, Lines, MemoryDetails, nameFiles, nameLine, type Item } from "../components/line";
 import { listPutAway } from "../components/memory";
 import { useEvents } from "../events";
 import { count, plainReasons, sentence } from "../format";
@@ -185,7 +185,7 @@ function AboutFile({ project, path }: { project: Project; path: string }) {
       <div class="side-column">
         <Tests project={project} path={path} />
         <Twins project={project} path={path} />
-        <Rules project={project} path={path} />
+        <Rules project={project} path={path} items={bundle.value?.items ?? []} />
         <Past project={project} path={path} />
       </div>
     </div>
@@ -317,18 +317,20 @@ function Twins({ project, path }: { project: Project; path: string }) {
   );
 }
 
-function Rules({ project, path }: { project: Project; path: string }) {
+/** What was said about the file: what its context says of it by name, and what is stored for its path. */
+function Rules({ project, path, items }: { project: Project; path: string; items: readonly Item[] }) {
   const rules = useAnswer(
     (signal) => request("get", "/memories", { query: { project: project.id, path_prefix: path, kind: ["fact", "document"], limit: 30 }, signal }),
     [project.id, path],
   );
+  const here = items.filter((one) => one.source.here === true && isMemory(one.id)).map((one) => ({ id: one.id, title: nameLine(one) }));
   return (
-    <Panel title="Rules about it">
-      <Show of={rules} what="rules" empty={(value) => value.items.length === 0 && "Nothing was said about this file alone. Rules of the whole project are in its context."}>
+    <Panel title="Said about it">
+      <Show of={rules} what="what was said" empty={(value) => value.items.length + here.length === 0 && "Nothing was said about this file by name. Rules of the whole project are in its context."}>
         {(value) => (
-          <ul class="lines">
-            {value.items.map((one) => (
-              <li class="line" key={one.id}>
+          <ul class="plain spots">
+            {[...here, ...value.items.filter((one) => here.every((other) => other.id !== one.id))].map((one) => (
+              <li key={one.id}>
                 <Unfold title={one.title} id={one.id} />
               </li>
             ))}

@@ -1,5 +1,6 @@
 /** Knowledge: facts, rules, people and goals with their history, and the documents. */
 
+import { useEffect, useRef } from "preact/hooks";
 import { request } from "../api";
 import { useAnswer, usePages } from "../answers";
 import { useReadOnly } from "../components/access";
@@ -9,7 +10,7 @@ import { AddFact } from "../components/new_fact";
 import { Documents } from "../components/documents";
 import { Team } from "../components/team";
 import { useEvents } from "../events";
-import { count, describeSince, KINDS, plainReasons, sureness, TRUST } from "../format";
+import { count, describeOrigin, describeSince, KINDS, plainReasons, sureness } from "../format";
 import { href, navigate } from "../router";
 import type { ViewProps } from "../views";
 
@@ -28,6 +29,39 @@ const PARTS: Record<string, string> = {
   archived: "Put away",
 };
 
+const ABOUT: Record<string, string> = {
+  "": "A fact is what you, an agent or a file said. What was said in words such as “we decided”, “never” or “I prefer” also has a kind; the rest is just a fact.",
+  decision: "What was chosen, said in words such as “we decided to”, “we use”, “from now on”.",
+  convention: "How things are done in this project: tools, commands and formats, read from its files or said by you.",
+  constraint: "What has to be kept: versions that are supported, limits, deadlines.",
+  instruction: "What agents should always or never do.",
+  preference: "What you like, in all projects.",
+  identity: "Who you are and what you do.",
+  person: "Who is who, and who owns what.",
+  goal: "What you want to reach.",
+};
+const PAUSE = 350; // ms after the last letter
+
+/** Box that finds while one types. */
+function FindBox({ find, onFind }: { find: string; onFind: (words: string) => void }) {
+  const box = useRef<HTMLInputElement>(null);
+  const timer = useRef(0);
+  useEffect(() => {
+    if (box.current && box.current !== document.activeElement) box.current.value = find;
+  }, [find]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const later = (wait: number) => {
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => onFind(box.current?.value.trim() ?? ""), wait);
+  };
+  return (
+    <label>
+      Find by words
+      <input ref={box} type="search" defaultValue={find} placeholder="release day" onInput={() => later(PAUSE)} onChange={() => later(0)} />
+    </label>
+  );
+}
+
 export default function Knowledge({ project, route }: ViewProps) {
   const part = route.query.get("part") ?? "";
   const asOf = route.query.get("as_of") ?? "";
@@ -39,10 +73,7 @@ export default function Knowledge({ project, route }: ViewProps) {
       <div class="filters stacked">
         <Chips label="Show" chosen={part} options={PARTS} address={(name) => address({ part: name, find: "", show: "" })} />
         {part !== "documents" && (
-          <label>
-            Find by words
-            <input key={find} type="search" defaultValue={find} placeholder="release day" onChange={(event) => navigate(address({ find: event.currentTarget.value.trim(), part: "", show: "" }))} />
-          </label>
+          <FindBox find={find} onFind={(words) => words !== find && navigate(address({ find: words, part: "", show: "" }), { replace: find !== "" })} />
         )}
         <label>
           What held on
@@ -54,6 +85,7 @@ export default function Knowledge({ project, route }: ViewProps) {
           </a>
         )}
       </div>
+      {!find && ABOUT[part] && <p class="quiet-text">{ABOUT[part]}</p>}
       {part === "documents" ? (
         <Documents key={asOf} project={project} shown={shown} asOf={asOf} address={(show) => address({ show })} />
       ) : part === "team" ? (
@@ -143,14 +175,14 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
                       <span class="line-title">{one.title}</span>
                       <span class="tag">{KINDS[one.category ?? ""] ?? one.category ?? "fact"}</span>
                       <span class="reasons">
-                        {TRUST[one.trust]} · {describeSince(one)}{one.confidence < 0.95 && ` · ${sureness(one.confidence)}`}{one.status === "suspect" && " · in doubt"}
+                        {describeOrigin(one)} · {describeSince(one)}{one.confidence < 0.95 && ` · ${sureness(one.confidence)}`}{one.status === "suspect" && " · in doubt"}
                       </span>
                     </>
                   )}
                 </Choices>
                 <More of={facts} what="facts" />
               </div>
-              {chosen ? <MemoryPanel key={chosen} id={chosen} project={project} asOf={asOf} onChanged={facts.reload} back={shown ? address("") : undefined} /> : <Hint />}
+              {chosen ? <MemoryPanel key={chosen} id={chosen} project={project} asOf={asOf} onChanged={facts.reload} back={shown ? address("") : undefined} /> : items.length > 0 && <Hint />}
             </div>
           </>
         )}

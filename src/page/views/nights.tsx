@@ -27,6 +27,7 @@ const SHOWN = 40;
 const MAX_EDITS = 5; // memories of one change that are shown
 const MAX_NAMED = 20; // changes that are undone with another, by name
 const MAX_CHAIN = 1_000; // changes that are undone together
+const SAID = "said"; // the filter for what the user said; no step has this name
 const POLL = 1_000; // ms, while something is being undone
 
 const STATES: Record<string, string> = {
@@ -40,7 +41,7 @@ const STATES: Record<string, string> = {
 };
 // Counter, its name, and the step that a filter shows for it.
 const COUNTS: readonly (readonly [keyof Run, string, Change["step"]])[] = [
-  ["deduped", "duplicates joined", "duplicates"],
+  ["deduped", "said twice, kept once", "duplicates"],
   ["summarised", "shortened to a summary", "summarise"],
   ["compressed", "shortened to one line", "compress"],
   ["promoted", "more important", "use"],
@@ -49,8 +50,8 @@ const COUNTS: readonly (readonly [keyof Run, string, Change["step"]])[] = [
   ["retired", "outdated", "retire"],
   ["doubted", "in doubt", "cascade"],
   ["trusted_again", "trusted again", "cascade"],
-  ["linked", "linked", "links"],
-  ["histories", "joined into histories", "history"],
+  ["linked", "related memories linked", "links"],
+  ["histories", "past changes told as one history", "history"],
   ["contradictions_found", "contradictions found", "contradictions"],
   ["contradictions_closed", "contradictions closed", "contradictions"],
   ["erased", "forgotten for good", "erase"],
@@ -262,6 +263,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
   const wanted = useWanted(run);
   const readOnly = useReadOnly();
   const about = useAnswer((signal) => readPage(run, 0, signal), [run]);
+  const own = useAnswer(step === SAID ? (signal) => listSaid(project, signal) : null, [project.id, step]);
   const first = about.value?.changes ?? [];
   const isLong = first.length === FIRST;
   const rest = useAnswer(isLong ? (signal) => readRest(run, first, signal) : null, [run, isLong]);
@@ -278,14 +280,14 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
     const numbers = (chain ?? all).map((one) => one.change);
     const held = holdUndo(run, numbers);
     actLater(
-      chain ? "Undo of a change of that night" : "Undo of the whole night",
+      chain ? "Going to undo this change of the night" : "Going to undo the whole night",
       async () => {
         held.send();
         await request("post", "/consolidate/{id}/undo", { params: { id: run }, body: chain ? { changes: numbers } : {}, keepalive: true });
         reload();
         onChanged();
       },
-      { onUndo: held.drop, of: { id: "", title }, when: "It begins in 20 seconds, or when you leave this page." },
+      { onUndo: held.drop, of: { id: "", title }, when: "It begins in 20 seconds, or when you leave this page.", stop: "Do not undo" },
     );
   };
   /** Say how far the undo of a change is. */
@@ -303,7 +305,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
         const changes = all;
         const steps = [...new Set([...COUNTS.filter(([name, , step]) => Number(value[name] ?? 0) > 0 && step !== "erase").map(([, , step]) => step), ...changes.map((one) => one.step)])];
         const listed = listRows(changes).filter(
-          (row) => (!step || row.step === step) && (!of || row.changes.some((one) => one.edits.some((edit) => edit.id === of))) && (!words || `${row.title} ${row.why}`.toLowerCase().includes(words.toLowerCase())),
+          (row) => (!step || (step === SAID ? row.changes.some((one) => one.edits.some((edit) => own.value?.has(edit.id))) : row.step === step)) && (!of || row.changes.some((one) => one.edits.some((edit) => edit.id === of))) && (!words || `${row.title} ${row.why}`.toLowerCase().includes(words.toLowerCase())),
         );
         const undoneBy = (name: string) => changes.filter((one) => one.undone && one.counts === name).length;
         const isComplete = !isLong || rest.value !== undefined; // what goes back together is known only then
@@ -348,7 +350,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
               <>
                 <h3>Changes</h3>
                 <div class="filters">
-                  <Chips label="Only" chosen={step} options={{ "": "All", ...Object.fromEntries(steps.map((one) => [one, STEPS[one] ?? one])) }} address={(name) => address({ step: name, of })} />
+                  <Chips label="Only" chosen={step} options={{ "": "All", [SAID]: "What you said", ...Object.fromEntries(steps.map((one) => [one, STEPS[one] ?? one])) }} address={(name) => address({ step: name, of })} />
                   <label>
                     Find a memory
                     <input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} placeholder="words of its title" />
@@ -360,7 +362,7 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
                   )}
                 </div>
                 <p class="quiet-text" role="status">
-                  {!isComplete ? "Reading the other changes…" : of ? `${count(listed.length, "change")} of one memory` : words && count(listed.length, "change")}
+                  {!isComplete || (step === SAID && !own.value) ? "Reading the other changes…" : of ? `${count(listed.length, "change")} of one memory` : words && count(listed.length, "change")}
                 </p>
                 <ul class="lines">
                   {listed.slice(0, length).map((row) => (
@@ -380,6 +382,12 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
       }}
     </Show>
   );
+}
+
+/** Return the ids of the facts that you said, those that a night ended too. */
+async function listSaid(project: ViewProps["project"], signal: AbortSignal): Promise<ReadonlySet<string>> {
+  const page = await request("get", "/memories", { query: { project: project.id, kind: ["fact"], status: ["active", "suspect", "archived", "superseded"], limit: 1_000 }, signal });
+  return new Set(page.items.filter((one) => one.trust === "user").map((one) => one.id));
 }
 
 /** Ask again and again, each time a while after the last answer. */

@@ -135,7 +135,7 @@ export default function Now({ project }: ViewProps) {
           </Show>
         </Panel>
         <Panel title="Hit or miss" hint="Files you opened, and whether they were among the first ten predicted just before.">
-          <Show of={focus} what="the opened files" empty={(value) => value.opened.length === 0 && "You opened no file since hunchd was started."}>
+          <Show of={focus} what="the opened files" empty={(value) => value.opened.length === 0 && "Nothing to judge yet: since hunchd was started, no file was opened a while after a prediction."}>
             {(value) => {
               const hits = value.opened.filter((one) => one.rank !== null).length;
               return (
@@ -174,11 +174,11 @@ export default function Now({ project }: ViewProps) {
 
 type Sized = { token_count: number; tiers: { tier1: number; tier2: number; tier3: number; tier4: number } };
 
-/** Tokens of each part, and of the headings around them. */
+/** Tokens of each part that has lines below, and of what stands around them. */
 function sizeParts({ token_count, tiers }: Sized) {
-  const parts = [tiers.tier1, tiers.tier2, tiers.tier3, tiers.tier4].map((size, at) => ({ name: TIERS[at + 1]!.name, size, tone: at + 1 }));
+  const parts = [tiers.tier1, tiers.tier2, tiers.tier3].map((size, at) => ({ name: TIERS[at + 1]!.name, size, tone: at + 1 }));
   const rest = token_count - parts.reduce((sum, one) => sum + one.size, 0);
-  return [...parts, { name: "Headings", size: Math.max(0, rest), tone: 5 }].filter((part) => part.size > 0);
+  return [...parts, { name: "Headings, and what can be asked for", size: Math.max(0, rest), tone: 5 }].filter((part) => part.size > 0);
 }
 
 function CurrentError({ project }: { project: ViewProps["project"] }) {

@@ -2,12 +2,13 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { request, type Answer, type Schemas } from "../api";
-import { useAnswer } from "../answers";
+import { useAnswer, type Loaded } from "../answers";
 import { EditorLink, Empty, FileLink, Panel, Show } from "../components/basics";
 import { isMemory, LineActions } from "../components/line";
 import { BackToList, MemoryPanel } from "../components/memory";
+import { isAbout, PairPanel, useContradictions, type Contradiction } from "../components/pair";
 import { NotedTag, type Noted } from "../components/toast";
-import { count, day, KINDS, nameKey, plainReasons, sentence } from "../format";
+import { count, day, isRead, KINDS, nameContradiction, plainReasons, sentence, timeOf, TRUST } from "../format";
 import type { Project } from "../project";
 import { href, navigate } from "../router";
 import type { ViewProps } from "../views";
@@ -25,10 +26,13 @@ const SCOPES: Record<string, { name: string; kinds: Kinds }> = {
   errors: { name: "Errors", kinds: ["error"] },
   sessions: { name: "Sessions", kinds: ["message"] },
 };
+const MOST = 30; // results of a question
+const WITH_PAST = 10; // facts whose former values are asked for
 const SHORT = 5; // results of one kind that are shown beside the others
 const HEADSTART = 10; // places: facts answer “what did we decide” even where code says the words more often
+const ASKED = 0.6; // share of the words of a question
 const EXACT = "is exactly what was asked for";
-const ROLES: Record<string, string> = { "": "Any file", source: "Sources", test: "Tests", docs: "Documentation", example: "Examples", config: "Settings" };
+const ROLES: Record<string, string> = { "": "Any file", source: "Sources", test: "Tests", docs: "Documentation", example: "Examples", config: "Configuration" };
 
 export default function Search({ project, route }: ViewProps) {
   const q = route.query.get("q") ?? "";
@@ -45,7 +49,7 @@ export default function Search({ project, route }: ViewProps) {
             body: {
               project: project.id,
               query: q,
-              k: 30,
+              k: MOST,
               ...(role ? { roles: [role] as Roles } : SCOPES[scope]?.kinds.length ? { kinds: SCOPES[scope]!.kinds } : {}),
               ...(prefix ? { path_prefix: prefix } : {}),
             },
@@ -54,7 +58,13 @@ export default function Search({ project, route }: ViewProps) {
       : null,
     [project.id, q, scope, role, prefix],
   );
-  const groups = groupResults(answer.value?.results ?? [], scope, role);
+  const pairs = useContradictions(project, q !== "");
+  // Code says the words of most questions more often: facts are asked for by themselves, too.
+  const facts = useAnswer(q && scope === "all" && !role ? (signal) => request("post", "/search", { body: { project: project.id, query: q, k: SHORT, kinds: ["fact"], ...(prefix ? { path_prefix: prefix } : {}) }, signal }) : null, [project.id, q, scope, role, prefix]);
+  const first = answer.value?.results ?? [];
+  const found = [...first, ...(facts.value?.results ?? []).filter((one) => first.every((other) => other.id !== one.id))];
+  const hasFacts = scope === "all" || scope === "facts";
+  const groups = groupResults([...(hasFacts && !role && !prefix ? listDecided(q, pairs.value ?? [], found) : []), ...found], scope, role);
   const results = groups.flatMap((group) => group.results);
   const shown = results.find((one) => keyOf(one) === chosen) ?? results[0];
   return (
@@ -84,35 +94,37 @@ export default function Search({ project, route }: ViewProps) {
           </label>
         )}
         <label>
-          Only below
+          Only in the folder
           <input defaultValue={prefix} placeholder="src/" onChange={(event) => navigate(address({ below: event.currentTarget.value.trim(), show: "" }))} />
         </label>
       </div>
       {!q ? (
         <Empty>Ask in your own words, such as “where are cookies signed” or “why did we drop Python 3.9”. Names of functions and files work too.</Empty>
       ) : (
-        <Show of={answer} what="results" empty={(value) => value.results.length === 0 && "Nothing was found. Try other words, or look in everything."}>
+        <Show of={answer} what="results" empty={() => results.length === 0 && "Nothing was found. Try other words, or look in everything."}>
           {(value) => (
             <>
               <p class="quiet-text" role="status">
-                {count(value.results.length, "result")} in {Math.max(1, Math.round(value.took_ms))} ms
+                {value.results.length < MOST ? count(value.results.length, "result") : `The best ${MOST} results`} in {Math.max(1, Math.round(value.took_ms))} ms
               </p>
               <div class={chosen ? "results opened" : "results"}>
                 <div>
                   {groups.map((group) => (
                     <section key={group.scope}>
-                      {groups.length > 1 && (
+                      {(groups.length > 1 || group.all > group.results.length) && (
                         <h2 class="group">
                           {SCOPES[group.scope]!.name}
                           {group.all > SHORT && <a href={address({ in: group.scope, role: "", show: "" })}>All {group.all}</a>}
                         </h2>
                       )}
                       <ol class="result-list" aria-label={SCOPES[group.scope]!.name}>
-                        {group.results.map((one) => (
+                        {group.results.map((one, at) => (
                           <li key={keyOf(one)} class={one === shown ? "result current" : "result"}>
                             <a href={address({ show: keyOf(one) })} aria-current={one === shown ? "true" : undefined}>
                               <span class="line-title">{nameResult(one)}</span>
                               {one.kind !== SCOPES[group.scope]!.kinds[0] && <span class="tag">{nameKind(one)}</span>}
+                              {isDisputed(one, pairs) && <span class="tag noted-tag">contradicted</span>}
+                              {one.kind === "fact" && at < WITH_PAST && <Before id={one.id ?? ""} />}
                               <span class="reasons">{place(one)}</span>
                             </a>
                           </li>
@@ -129,6 +141,41 @@ export default function Search({ project, route }: ViewProps) {
       )}
     </>
   );
+}
+
+/** Return what holds instead of something that a decision ended, where the question has the words of what was ended. */
+function listDecided(q: string, pairs: readonly Contradiction[], found: readonly Result[]): Result[] {
+  const words = q.toLowerCase().match(/[\p{L}\p{N}][\p{L}\p{N}.+#-]*/gu)?.filter((word) => word.length > 2 || /\d/.test(word)) ?? [];
+  const decided = pairs.flatMap((pair) => {
+    if (pair.status === "open" || (pair.resolution !== "a_wins" && pair.resolution !== "b_wins")) return [];
+    const [winner, loser] = pair.resolution === "a_wins" ? [pair.a, pair.b] : [pair.b, pair.a];
+    const text = `${loser.title} ${loser.content}`.toLowerCase();
+    const isAsked = words.length > 0 && words.filter((word) => text.includes(word)).length >= words.length * ASKED;
+    return isAsked && winner.status === "active" && !found.some((one) => one.id === winner.id) ? [winner] : [];
+  });
+  return [...new Map(decided.map((one) => [one.id, one])).values()].map(({ id, title, source, at, trust }) => ({ id, ref: null, kind: "fact", title, snippet: "", source: { ...source, trust }, at, score: 0, reasons: ["decided against what you asked for"] }));
+}
+
+function isDisputed(result: Result, pairs: Loaded<readonly Contradiction[]>): boolean {
+  return result.kind === "fact" && (pairs.value ?? []).some((one) => one.status === "open" && isAbout(one, result.id ?? ""));
+}
+
+/** What a fact said before, and until when. */
+function Before({ id }: { id: string }) {
+  const history = useAnswer((signal) => request("get", "/memories/{id}/history", { params: { id }, query: { limit: 20 }, signal }), [id]);
+  const [own, ...others] = history.value?.items ?? [];
+  const same = new Set(own?.links.filter((link) => link.type === "merged_from").map((link) => link.ref)); // said twice
+  const before = others.filter((one) => !same.has(one.id) && [one.title, one.content].every((text) => normalize(text) !== normalize(own!.title))).sort((one, other) => timeOf(other).localeCompare(timeOf(one)))[0];
+  if (!before) return null;
+  return (
+    <span class="reasons before">
+      was “{before.title}” until {day(before.valid_to ?? timeOf(own!))}
+    </span>
+  );
+}
+
+function normalize(text: string): string {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
 }
 
 function keyOf(result: Result): string {
@@ -175,7 +222,7 @@ function nameKind(result: Result): string {
 
 /** Title; who said it is not “user” but you. */
 function nameResult({ title = "", kind }: Result): string {
-  if (kind === "contradiction") return title.replace(/^contradiction: /, "").replace(/(^|\/ )([\w.-]+): /g, (_, before: string, key: string) => `${before}${nameKey(key)}: `);
+  if (kind === "contradiction") return nameContradiction(title);
   return kind === "message" ? title.replace(/^user: /, "You: ").replace(/^assistant: /, "Agent: ") : title;
 }
 
@@ -183,12 +230,14 @@ function nameResult({ title = "", kind }: Result): string {
 function place(result: Result): string {
   const path = result.source?.path;
   if (result.kind === "code" && typeof path === "string" && path) return `${path}${result.source?.start_line ? `:${String(result.source.start_line)}` : ""}`;
-  return [...(result.at && result.kind !== "fact" ? [day(result.at)] : []), ...describeMatch(result)].join(" · ");
+  const { kind, at, source = {} } = result;
+  const said = kind !== "fact" ? [] : typeof source.path === "string" ? [`from ${source.path}`] : source.type === "session" ? [`${TRUST.user} in a session`] : source.type === "client" ? [TRUST.user!] : [];
+  return [...said, ...(at && !(kind === "fact" && isRead({ source, trust: "project" })) ? [day(at)] : []), ...describeMatch(result)].join(" · ");
 }
 
 /** Say why a result was found; its date is told already. */
 function describeMatch(result: Result): string[] {
-  return plainReasons(result.reasons).filter((reason) => !reason.startsWith("from "));
+  return plainReasons(result.reasons).filter((reason) => !reason.startsWith("from ") && !/ old$/.test(reason));
 }
 
 function SearchBox({ q, onSearch }: { q: string; onSearch: (text: string) => void }) {
@@ -229,6 +278,13 @@ function Preview({ result, project, back }: PreviewProps) {
       <p class="quiet-text">{describeMatch(result).join(" · ")}</p>
     </>
   );
+  if (result.kind === "contradiction")
+    return (
+      <div class="stack">
+        {back && <BackToList address={back} />}
+        <PairPanel id={id} project={project} onChanged={() => undefined} />
+      </div>
+    );
   if (isMemory(id)) return <MemoryPanel id={id} project={project} title={sentence(nameKind(result))} onChanged={() => undefined} below={why} back={back} isPinned={false} />;
   return <CodePreview result={result} project={project} back={back} />;
 }

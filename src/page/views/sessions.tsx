@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { request, type Answer, type Schemas } from "../api";
 import { useAnswer, usePages } from "../answers";
 import { useReadOnly } from "../components/access";
-import { Bar, Empty, ErrorBox, Loading, Panel, Show, Time } from "../components/basics";
+import { Bar, Empty, ErrorBox, Loading, Panel, Show } from "../components/basics";
 import { Choices, MemoryPanel, More } from "../components/memory";
 import { actLater } from "../components/toast";
 import { useEvents } from "../events";
@@ -21,6 +21,7 @@ const MESSAGES = 100;
 
 export default function Sessions({ project, route }: ViewProps) {
   const shown = route.query.get("show") ?? "";
+  const at = route.query.get("at") ?? "";
   const [gone, setGone] = useState("");
   const sessions = usePages((cursor, signal) => request("get", "/sessions", { query: { project: project.id, limit: 50, cursor: cursor ?? "" }, signal }), [project.id]);
   useEvents(["memory", "signal"], project.id, sessions.reload, { bundled: true, about: (event) => String((event.signal as { kind?: string } | undefined)?.kind ?? "session").startsWith("session") });
@@ -44,7 +45,7 @@ export default function Sessions({ project, route }: ViewProps) {
             </Choices>
             <More of={sessions} what="sessions" />
           </div>
-          {chosen && <About key={chosen} id={chosen} project={project} onGone={setGone} onChanged={sessions.reload} />}
+          {chosen && <About key={chosen} id={chosen} at={at} project={project} onGone={setGone} onChanged={sessions.reload} />}
         </div>
       )}
     </Show>
@@ -59,7 +60,7 @@ function NoSessions() {
   );
 }
 
-function About({ id, project, onGone, onChanged }: { id: string; project: Project; onGone: (id: string) => void; onChanged: () => void }) {
+function About({ id, at, project, onGone, onChanged }: { id: string; at: string; project: Project; onGone: (id: string) => void; onChanged: () => void }) {
   const session = useAnswer((signal) => request("get", "/sessions/{id}", { params: { id }, signal }), [id]);
   const readOnly = useReadOnly();
   const [folded, setFolded] = useState(0);
@@ -76,7 +77,7 @@ function About({ id, project, onGone, onChanged }: { id: string; project: Projec
         {(value) => <Heading session={value} />}
       </Show>
       <Kept id={id} project={project} />
-      <Transcript id={id} folded={folded} />
+      <Transcript id={id} at={at} folded={folded} />
       <Compiled id={id} onFolded={setFolded} />
       {!readOnly && (
         <div class="actions">
@@ -94,7 +95,7 @@ function Heading({ session }: { session: Session }) {
     <Panel title={session.title || session.id}>
       <p class="quiet-text">
         Began {dayAndTime(session.began)}, {count(session.messages, "message")}.{" "}
-        {session.state === "open" ? "Still open." : session.ended ? `Ended ${dayAndTime(session.ended)}${session.outcome ? `: ${OUTCOMES[session.outcome] ?? session.outcome}` : ""}.` : "Ended."}
+        {session.state === "open" ? "Still open." : session.ended ? `Ended ${dayAndTime(session.ended)}${session.outcome ? `; the agent reported: ${OUTCOMES[session.outcome] ?? session.outcome}` : ""}.` : "Ended."}
       </p>
     </Panel>
   );
@@ -118,7 +119,7 @@ function Kept({ id, project }: { id: string; project: Project }) {
                   <summary>
                     <span class="line-title">{one.title}</span>
                     <span class="tag">{KINDS[one.kind === "episode" ? "summary" : (one.category ?? "")] ?? KINDS[one.kind]}</span>
-                    <span class="reasons">{typeof one.source.turn === "number" ? `turn ${one.source.turn}` : ""}</span>
+                    <span class="reasons">{typeof one.source.turn === "number" ? `from message ${one.source.turn}` : ""}</span>
                   </summary>
                   {open === one.id && (
                     <>
@@ -140,8 +141,12 @@ function Kept({ id, project }: { id: string; project: Project }) {
   );
 }
 
-function Transcript({ id, folded }: { id: string; folded: number }) {
+function Transcript({ id, at: shown, folded }: { id: string; at: string; folded: number }) {
   const messages = usePages((cursor, signal) => request("get", "/sessions/{id}/messages", { params: { id }, query: { limit: MESSAGES, cursor: cursor ?? "" }, signal }), [id]);
+  const isThere = messages.value !== undefined;
+  useEffect(() => {
+    if (isThere && shown) document.getElementById(shown)?.scrollIntoView({ block: "center" });
+  }, [shown, isThere]);
   return (
     <Panel title="Transcript">
       <Show of={messages} what="the transcript" empty={(value) => value.items.length === 0 && "No message was recorded."}>
@@ -149,10 +154,10 @@ function Transcript({ id, folded }: { id: string; folded: number }) {
           <>
             <ol class="transcript">
               {value.items.map((one, at) => (
-                <li key={one.id} id={one.id} class={`said by-${one.role}`} tabIndex={-1}>
+                <li key={one.id} id={one.id} class={`said by-${one.role}${one.id === shown ? " found" : ""}`} tabIndex={-1}>
                   <p class="quiet-text">
-                    <b>{ROLES[one.role] ?? one.role}</b>
-                    {one.name && ` (${one.name})`} <Time at={one.at} /> · {count(one.tokens, "token")} {at < folded && <span class="tag">folded into a summary</span>}
+                    {at + 1}. <b>{ROLES[one.role] ?? one.role}</b>
+                    {one.name && ` (${one.name})`} {dayAndTime(one.at)} · {count(one.tokens, "token")} {at < folded && <span class="tag">folded into a summary</span>}
                   </p>
                   <p class="spoken">{one.content}</p>
                 </li>

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { prepare, request, type Answer } from "../api";
 import { useAnswer } from "../answers";
 import { useReadOnly } from "../components/access";
+import { AddProject } from "../components/add_project";
 import { Panel, Show, Table } from "../components/basics";
 import { EditorChoice, ThemeSwitch } from "../components/browser_choices";
 import { Doctor } from "../components/doctor";
@@ -12,7 +13,6 @@ import { act, actLater } from "../components/toast";
 import { useEvents } from "../events";
 import { count, duration } from "../format";
 import { host } from "../host";
-import type { Project } from "../project";
 import { href } from "../router";
 import type { ViewProps } from "../views";
 
@@ -129,42 +129,6 @@ function State({ project }: { project: Status["projects"][number] }) {
       )}
       {project.index_error && <p class="warning">{project.index_error}</p>}
     </>
-  );
-}
-
-function AddProject({ onAdded }: { onAdded: () => void }) {
-  const [path, setPath] = useState("");
-  const add = () => {
-    let added: Project | undefined;
-    void act(
-      "Added. It is being read now.",
-      async () => {
-        added = (await request("post", "/projects", { body: { path: path.trim() } })) as Project;
-        setPath("");
-      },
-      () => request("delete", "/projects/{id}", { params: { id: added!.id } }),
-      onAdded,
-      { id: path, title: path },
-    );
-  };
-  return (
-    <form
-      class="correction add-project"
-      onSubmit={(event) => {
-        event.preventDefault();
-        add();
-      }}
-    >
-      <label>
-        Add a folder of this machine
-        <input value={path} required onInput={(event) => setPath(event.currentTarget.value)} placeholder="/home/you/code/app" spellcheck={false} autocomplete="off" />
-      </label>
-      <div class="actions">
-        <button type="submit" class="primary">
-          Add
-        </button>
-      </div>
-    </form>
   );
 }
 

@@ -59,7 +59,7 @@ export default function Workflows({ project, route }: ViewProps) {
                     <span class="line-title">{one.title}</span>
                     <span class="tag">{ORIGIN[String(one.source.origin)] ?? String(one.source.origin ?? "workflow")}</span>
                     <span class="reasons">
-                      {steps(one).length === 1 ? steps(one)[0]!.template : count(steps(one).length, "step")}
+                      {steps(one).length !== 1 ? count(steps(one).length, "step") : steps(one)[0]!.template === one.title ? "1 step" : steps(one)[0]!.template}
                       {runs(one) > 0 && ` · seen ${count(runs(one), "time")}`}
                     </span>
                   </>
@@ -91,6 +91,7 @@ function Body({ memory, project }: { memory: Memory; project: ViewProps["project
       {typeof memory.source.about === "string" && <p>{memory.source.about}</p>}
       {typeof memory.source.path === "string" && (
         <p>
+          <span class="quiet-text">Read from </span>
           <FileLink project={project} path={memory.source.path} {...(typeof memory.source.line === "number" ? { line: memory.source.line } : {})} />
         </p>
       )}
