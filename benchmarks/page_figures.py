@@ -1,8 +1,8 @@
 """Measure what the page costs, and write the figures into docs/page.md.
 
-usage: python benchmarks/page_figures.py REPOSITORY [--document docs/page.md] [--visits 20]
+usage: python benchmarks/page_figures.py REPOSITORY [--document docs/page.md] [--visits 20] [--many]
 
-The daemon that it starts has a folder of its own, filled as for the pictures (`page_screenshots.py`).
+The daemon that it starts has a folder of its own, filled as for the pictures (`page_screenshots.py`). `--many` adds 100,000 memories.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.page_screenshots import VIEWS, open_page, run_demo
 from tests.daemon.running import RunningDaemon
+from tests.page.test_states import fill_store
 
 REST_SECONDS = 120  # the slowest timer of the page has 90
 PAGES = ("now", "figures", "knowledge")  # the three that stay open
@@ -143,6 +144,18 @@ def _ask(daemon: RunningDaemon, project: str, file: str) -> list[float]:
     return times
 
 
+@contextmanager
+def filled(daemon: RunningDaemon, project: dict[str, Any], is_many: bool) -> Iterator[Any]:
+    """Yield a browser context with access, after 100,000 memories were added where they are wanted."""
+    if is_many:
+        daemon.stop()
+        fill_store(daemon.places.data / "projects" / project["id"], project["id"])
+        daemon.start()
+        print(f"{daemon.get('/memories', limit=1)['total']:,} memories", flush=True)
+    with open_page(daemon) as context:
+        yield context
+
+
 def write_document(document: Path, lines: list[str]) -> None:
     """Replace what is between the marks."""
     text = document.read_text()
@@ -157,8 +170,9 @@ def main() -> None:
     parser.add_argument("repository", type=Path)
     parser.add_argument("--document", type=Path)
     parser.add_argument("--visits", type=int, default=20)
+    parser.add_argument("--many", action="store_true")
     given = parser.parse_args()
-    with run_demo(given.repository) as (daemon, project, file), open_page(daemon) as context:
+    with run_demo(given.repository) as (daemon, project, file), filled(daemon, project, given.many) as context:
         assert daemon.told is not None
         base = daemon.told.url
         views = {name: address.replace("{file}", file) for name, address in VIEWS.items()}
@@ -170,7 +184,7 @@ def main() -> None:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     name = Path(project["path"]).name
-    where = f"{name}, {given.visits} visits of each view, {platform.machine()} with {os.cpu_count()} cores"
+    where = f"{name}{', with 100,000 memories' if given.many else ''}, {given.visits} visits of each view, {platform.machine()} with {os.cpu_count()} cores"
     lines = [f"Measured on {where}.", "", *head, *rows, "", *rest, told]
     print("\n".join(lines))
     if given.document:

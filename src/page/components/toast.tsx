@@ -43,7 +43,9 @@ const undoWatchers = new Set<() => void>();
 const waiting = new Set<() => void>();
 
 // A page that is out of sight may be ended without a further word.
-addEventListener("pagehide", () => waiting.forEach((send) => send()));
+let isLeft = false; // what is sent then arrives, although its answer is never read
+addEventListener("pagehide", () => ((isLeft = true), waiting.forEach((send) => send())));
+addEventListener("pageshow", () => (isLeft = false));
 document.addEventListener("visibilitychange", () => document.hidden && waiting.forEach((send) => send()));
 
 function update(changed: readonly Toast[]): void {
@@ -147,6 +149,7 @@ interface Later {
 export function actLater(text: string, run: () => Promise<unknown>, { onUndo = () => undefined, onSent = () => undefined, of = NOTHING, when, back, stop }: Later = {}): () => void {
   let timer = 0;
   const fail = (error: unknown) => {
+    if (isLeft) return;
     setState(id, "undone");
     onUndo();
     addError(error);
