@@ -168,8 +168,7 @@ function ProjectState({ project }: { project: Project }) {
   const total = commits.total + files.total;
   return (
     <div class="warning" role="status">
-      {project.name} is being read: {count(files.done, "file")} of {files.total.toLocaleString("en-GB")}, {count(commits.done, "commit")} of{" "}
-      {commits.total.toLocaleString("en-GB")}. Answers get better until it is done.
+      {project.name} is being read{total > 0 && `: ${files.done.toLocaleString("en-GB")} of ${count(files.total, "file")}, ${commits.done.toLocaleString("en-GB")} of ${count(commits.total, "commit")}`}. Answers get better until it is done.
       <progress max={Math.max(total, 1)} value={done} aria-label="Progress" />
     </div>
   );

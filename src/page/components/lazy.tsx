@@ -19,7 +19,7 @@ export function Lazy<P extends object>({ load, props, what }: { load: () => Prom
         loaded.set(load, module.default as ComponentType<never>);
         if (isWanted) setTurn((turn) => turn + 1);
       },
-      () => isWanted && setError(new RequestFailed(0, "A part of the page could not be loaded.", "hunchd may have been updated: reload the page.")),
+      () => isWanted && setError(new RequestFailed(0, "This view could not be loaded.", "hunchd is not answering, or it was updated: then reload the page.")),
     );
     return () => {
       isWanted = false;
