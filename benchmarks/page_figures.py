@@ -2,7 +2,8 @@
 
 usage: python benchmarks/page_figures.py REPOSITORY [--document docs/page.md] [--visits 20] [--many]
 
-The daemon that it starts has a folder of its own, filled as for the pictures (`page_screenshots.py`). `--many` adds 100,000 memories.
+The daemon that it starts has a folder of its own, filled as for the pictures (`page_screenshots.py`).
+`--many` adds 100,000 memories.
 """
 
 from __future__ import annotations
@@ -184,7 +185,8 @@ def main() -> None:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     name = Path(project["path"]).name
-    where = f"{name}{', with 100,000 memories' if given.many else ''}, {given.visits} visits of each view, {platform.machine()} with {os.cpu_count()} cores"
+    many = ", with 100,000 memories" if given.many else ""
+    where = f"{name}{many}, {given.visits} visits of each view, {platform.machine()} with {os.cpu_count()} cores"
     lines = [f"Measured on {where}.", "", *head, *rows, "", *rest, told]
     print("\n".join(lines))
     if given.document:
