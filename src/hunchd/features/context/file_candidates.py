@@ -36,10 +36,11 @@ FEWEST_TIMES = 3  # changes that touched it; of files expected after one or two,
 LEAST_NAMED = 0.055
 MOST_NAMED = 6
 LEAST_LIST = 0.18
-# … and from which a large budget names more files, without a reason. One in fifteen is needed.
+# … and from which more files are named without a reason, and how many the whole list names. One in fifteen of these is
+# needed, and one in thirty of those that only a large budget names.
 LARGE_BUDGET = 8_000  # tokens
-LEAST_MENTIONED = 0.045
-MOST_MENTIONED = 10  # names in the whole list
+LEAST_MENTIONED, LEAST_MENTIONED_LARGE = 0.045, 0.02
+MOST_MENTIONED, MOST_MENTIONED_LARGE = 10, 20
 LEAST_HUB = 0.1  # … for a file that many changes include, such as a change log
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
@@ -98,12 +99,14 @@ def iterate_file_candidates(
     if sum(one.confidence for one in with_reason) < LEAST_LIST:
         return
     named_paths = {one.path for one in with_reason} | {one.path for one in expected_files}
+    is_large = budget >= LARGE_BUDGET
+    least = LEAST_MENTIONED_LARGE if is_large else LEAST_MENTIONED
     others = {
         one.path: one
         for one in (*rest, *hubs)
-        if one.path not in named_paths and one.confidence >= LEAST_MENTIONED and not _is_written_by_tools(one.path)
+        if one.path not in named_paths and one.confidence >= least and not _is_written_by_tools(one.path)
     }
-    most_others = MOST_MENTIONED - len(with_reason) if budget >= LARGE_BUDGET else 0
+    most_others = (MOST_MENTIONED_LARGE if is_large else MOST_MENTIONED) - len(with_reason)
     yield _build_others_candidate(with_reason, [*others.values()][:most_others])
 
 
