@@ -29,7 +29,7 @@ import numpy as np
 
 from hunchd.embedding import model_digests
 from hunchd.embedding.statements import CHANGES_FILE
-from hunchd.ingestion.session_statements import COMMENT_LABELS
+from hunchd.ingestion.session_statements import COMMENT_LABELS, REPORT_LABEL
 from hunchd.ingestion.statement_classifier import (
     BUCKETS,
     HEADER,
@@ -42,11 +42,14 @@ from hunchd.ingestion.statement_classifier import (
 
 DATA = Path(__file__).parent / "data" / "statements"
 FOLDS = 5
-SINGLE = "single-"  # sentences of no session, which only the n-grams are trained on
+HELD = DATA / "held"  # sessions of speakers of whom nothing is trained on
+SINGLE = "single-"  # sentences of no session
 ASSISTANT = "assistant"  # in place of a label: a question that the next sentence answers
 REAL_SHARE = 0.12  # of the real sentences, which are seen by the statement model
-TALK_SHARE = 0.35  # of the written requests and remarks, which are most of the sentences
+SINGLE_SHARE = 0.4  # of the single sentences
+TALK_SHARE = 0.5  # of the written requests and remarks, which are most of the sentences
 NGRAM_PASSES = 2  # over the written sentences, for one over the real ones
+DONE_PASSES = 3  # more over reports that something is done, which are the rarest
 EPOCHS, BATCH, RATE, DECAY = 15, 64, 0.2, 2e-6
 
 
@@ -67,16 +70,18 @@ def main() -> int:
     parser.add_argument("--real", type=Path)
     parser.add_argument("--ngrams", action="store_true")
     options = parser.parse_args()
-    written = list(read_written(DATA))
+    written, speakers = list(read_written(DATA)), list(read_written(HELD))
     real = read_real(options.real) if options.real else []
     held = hold_out(written) if options.does == "check" else set()
     trained = [one for one in written if one.session not in held]
     tested = [one for one in written if one.session in held]
     comments = [one for one in trained if one.label in COMMENT_LABELS]  # rarer than others, and worse if kept
-    ngrams = train_ngrams([*(trained + comments) * NGRAM_PASSES, *real])
-    if tested:
-        report("n-grams", tested, predict_ngrams(ngrams, tested))
-    else:
+    reports = [one for one in trained if one.label == REPORT_LABEL] * DONE_PASSES
+    ngrams = train_ngrams([*(trained + comments + reports) * NGRAM_PASSES, *real])
+    for title, sentences in (("n-grams", tested), ("n-grams, other speakers", speakers)):
+        if sentences:
+            report(title, sentences, predict_ngrams(ngrams, sentences))
+    if not tested:
         SHIPPED_WEIGHTS.write_bytes(quantize(ngrams, HEADER))
     if not options.ngrams:
         train_network([*trained, *random.Random(3).sample(real, int(REAL_SHARE * len(real)))], tested)
@@ -90,7 +95,8 @@ def train_network(trained: Sequence[Sentence], tested: Sequence[Sentence]) -> No
         return network.encode([(one.context, one.text) for one in sentences])
 
     source = random.Random(5)
-    latin = (one for one in trained if is_mostly_latin(one.text) and not one.session.startswith(SINGLE))
+    latin = [one for one in trained if is_mostly_latin(one.text)]
+    latin = [one for one in latin if not one.session.startswith(SINGLE) or source.random() < SINGLE_SHARE]
     trained = [one for one in latin if one.label not in ("request", "chatter") or source.random() < TALK_SHARE]
     changes = network.train(encode(trained), [LABELS.index(one.label) for one in trained])
     if tested:

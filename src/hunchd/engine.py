@@ -419,9 +419,9 @@ class Engine:
         """Search a project's memories and those of the user that apply everywhere."""
         own_search = build_own_request(request)
         if own_search is None:
-            return await self._search_service.search(request, project.id, tree.branch)
+            return await self._search_service.search(request, project.id, tree.branch, facts=project.facts.values())
         answer, own = await asyncio.gather(
-            self._search_service.search(request, project.id, tree.branch),
+            self._search_service.search(request, project.id, tree.branch, facts=project.facts.values()),
             self._search_service.search(own_search, None, facts=self._projects.own.facts.values()),
         )
         facts = self._projects.own.facts

@@ -133,4 +133,5 @@ def test_select_supported_drops_unrelated_for_remark() -> None:
     )
     assert select_supported("thanks a lot, see you tomorrow", [related, other]) == []
     assert select_supported("the radio again", [related, other]) == [related]
+    assert select_supported("attends deux secondes", [memory(id="m3", content="Les deux salles.")]) == []
     assert select_supported("How loud does it ring?", [other, related]) == [other, related]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from hunchd.core.memory.drafts import draft_to_memory
 from hunchd.core.memory.session_log import SessionHead
 from hunchd.features.sessions.extraction import build_facts
-from hunchd.ingestion.session_statements import Statement
+from hunchd.ingestion.session_statements import REPORT_LABEL, Statement
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 HEAD = SessionHead(session="s", project="p", started_at=NOW)
@@ -41,6 +41,36 @@ def test_withdrawal_with_new_value_is_kept() -> None:
     decided, current = build_facts(HEAD, 2, [made, changed])
     assert current.supersedes == draft_to_memory(decided, decided.project, NOW).id
     assert current.valid_to is None
+
+
+def report(turn: int, text: str, *, category: str = "decision", changes: float = 0.3) -> Statement:
+    return replace(state(turn, text), category=category, changes=changes, is_weak=True, reports=0.5)
+
+
+def test_report_ends_action_it_names() -> None:
+    planned = replace(state(1, "I call the plumber about the leak."), category="action")
+    drafts = build_facts(HEAD, 2, [planned, report(2, "The plumber came, sorted.", category=REPORT_LABEL)])
+    assert [draft.valid_to is not None for draft in drafts] == [False, True]
+
+
+def test_report_without_shared_word_is_dropped() -> None:
+    planned = replace(state(1, "I call the plumber about the leak."), category="action")
+    assert len(build_facts(HEAD, 2, [planned, report(2, "The tests are green.", category=REPORT_LABEL)])) == 1
+
+
+def test_weak_change_without_target_is_dropped() -> None:
+    assert len(build_facts(HEAD, 2, [state(1, "We use Vue here."), report(2, "Make the button red.")])) == 1
+
+
+def test_weak_change_ends_name_it_mentions() -> None:
+    _, changed = build_facts(HEAD, 2, [state(1, "We use Vue here."), report(2, "Vue's out, Svelte.")])
+    assert changed.supersedes is not None
+
+
+def test_terse_change_quotes_what_it_replaces() -> None:
+    earlier = state(1, "Invoices are due after 14 days.")
+    _, changed = build_facts(HEAD, 2, [earlier, replace(state(2, "make that 30"), changes=0.5)])
+    assert changed.content == "make that 30 (instead of: Invoices are due after 14 days.)"
 
 
 def test_statement_of_same_message_is_no_context() -> None:

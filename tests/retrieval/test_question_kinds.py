@@ -61,3 +61,18 @@ def test_newest_facts_about_user_are_candidates() -> None:
     facts = [replace(JOB, id=str(days), at=NOW - timedelta(days=days)) for days in range(40)]
     assert [one.id for one in select_asked("What is my job?", [WORK, *facts])] == [str(days) for days in range(20)]
     assert select_asked("Which tests cover the lexer?", facts) == []
+
+
+def test_question_without_vector_finds_fact_of_kind() -> None:
+    decides = replace(fact("合伙人欧阳岚决定进什么书", "person"), source={"type": "session"})
+    hits = [Hit(memory=WORK), Hit(memory=decides)]
+    assert [one.memory for one in rank_hits("进货的事由谁决定?", hits, depth="shallow", k=5, now=NOW)] == [decides]
+    assert select_asked("进货的事由谁决定?", [WORK, decides]) == [decides]
+    assert select_asked("Who decides what we buy?", [WORK, decides]) == []  # found by its words and its vector
+
+
+def test_fact_of_kind_ranks_behind_shared_word() -> None:
+    message = replace(fact("Elasticsearch as search engine", "decision"), category=None, kind=Kind.MESSAGE)
+    hits = [Hit(memory=WORK, similarity=0.4), Hit(memory=message, similarity=0.4)]
+    first, *_ = rank_hits("Which search engine do we use now?", hits, depth="shallow", k=5, now=NOW)
+    assert first.memory == message

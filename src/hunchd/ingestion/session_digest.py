@@ -46,28 +46,6 @@ _FAILURE_WEIGHT: Final = 0.35
 
 _WORD = re.compile(r"[^\W_][\w'-]*")
 
-_CHOICE = (
-    r"use|go(?:ing)? with|pick|choose|adopt|switch(?:ing)? to|move to|migrate to|keep|stick (?:to|with)|drop|replace|"
-    r"rely on|store|standardi[sz]e on|settle on|support|name|call|put|ship|target|pin|build on|base"
-)
-_DECISION = re.compile(
-    r"\b(?:decided|decision|agreed|conclusion)\b"
-    r"|\bwe(?:'ve| have)? (?:chose|chosen|settled|picked|went with|rejected|ruled out|dropped)\b"
-    rf"|\b(?:we|i)(?:'ll| will| shall| should| are going to|'re going to)(?: \w+ly)? (?:{_CHOICE})\b"
-    rf"|\blet(?:'s| us)(?: \w+)? (?:{_CHOICE})\b"
-    r"|\bwe (?:now |only |always )?(?:use|deploy|release|support|target)\b"
-    r"|^correction\b|\b(?:we|let(?:'s| us)) (?:still )?keep\b.{1,80}, not\b"
-    r"|\binstead of\b|\brather than\b|\bin favou?r of\b"
-    r"|\b(?:renamed?|moved?|switch(?:ed)?|migrated?) .{1,80} (?:to|from)\b"
-    r"|\b(?:is|are|was) (?:now )?(?:rejected|deprecated|out of scope|ruled out)\b",
-    re.IGNORECASE,
-)
-_INSIGHT = re.compile(
-    r"\b(?:root cause|turns out|the (?:problem|issue|bug|cause|reason|culprit) (?:is|was|were|lies)|caused by|"
-    r"fails? because|failed because|because|due to|which means|it (?:seems|appears)|i found|found that|discovered|"
-    r"note that|the fix (?:is|was)|this explains|leaks?|race condition|regression)\b",
-    re.IGNORECASE,
-)
 _PAST_ACTIONS = (
     "added|changed|created|updated|removed|deleted|fixed|renamed|moved|implemented|wrote|rewrote|refactored|installed|"
     "committed|merged|released|configured|extracted|replaced|reverted|bumped|tested|documented|split|verified|made|ran"
@@ -96,10 +74,7 @@ _PATH_ARGUMENTS = ("file_path", "path", "filePath", "file", "target_file", "note
 
 
 def digest_turns(turns: Sequence[Turn]) -> Digest:
-    """Summarize consecutive turns of a session as a digest.
-
-    `turns` must not be empty. Repeated edits to a file count once.
-    """
+    """Summarize consecutive turns (at least one) as a digest; repeated edits to a file count once."""
     points: list[Point] = []
     edit_by_text: dict[str, Point] = {}
     for turn in turns:
@@ -111,7 +86,7 @@ def digest_turns(turns: Sequence[Turn]) -> Digest:
                     if (action := _summarize_call(message, turn.number)) is not None and edit_by_text.get(
                         action.text
                     ) is None:
-                        edit_by_text[action.text] = action  # repeated edits of a file count once
+                        edit_by_text[action.text] = action
                         points.append(action)
                 case MessageType.RESULT:
                     points += _extract_failure(message, turn.number)
@@ -119,10 +94,7 @@ def digest_turns(turns: Sequence[Turn]) -> Digest:
 
 
 def extract_points(message: Message, turn: int) -> Iterator[Point]:
-    """Yield the points in a message, at most one for each sentence.
-
-    Sentences with contact data, and those not worth keeping, yield none.
-    """
+    """Yield the points in a message, at most one for each sentence, and none for contact data."""
     by_user = message.event is MessageType.USER
     for sentence in split_sentences(extract_user_text(message.text) if by_user else message.text):
         kind = classify_sentence(sentence, by_user=by_user)
@@ -135,31 +107,22 @@ def extract_points(message: Message, turn: int) -> Iterator[Point]:
 
 @lru_cache(maxsize=1 << 11)  # a history is folded again for each budget
 def classify_sentence(sentence: str, *, by_user: bool) -> PointKind | None:
-    """Return the kind of point that a sentence makes.
+    """Return the kind of point that a sentence makes, or None if it is not worth keeping.
 
-    Returns None if the sentence is not worth keeping. What the user says is read by the classifier of statements, in
-    any of its languages; what the assistant reports, by its words.
+    Sentences are read by the classifier of statements, in any of its
+    languages; what the assistant reports as done, by its words.
     """
     if by_user and sentence.rstrip().endswith(("?", "？")):
         return "question"
-    if by_user:
-        shares = compute_probabilities(sentence)
-        return _KIND_BY_LABEL.get(max(shares, key=lambda label: shares[label]))
-    if _HEDGE.search(sentence):
-        return None
-    if _DECISION.search(sentence):
-        return "decision"
-    if _ACTION.search(sentence) or _FINISHED_LEAD.search(sentence):
-        return "action"
-    return "insight" if _INSIGHT.search(sentence) else None
+    if not by_user and (_HEDGE.search(sentence) or _ACTION.search(sentence) or _FINISHED_LEAD.search(sentence)):
+        return None if _HEDGE.search(sentence) else "action"
+    shares = compute_probabilities(sentence)
+    kind = _KIND_BY_LABEL.get(max(shares, key=lambda label: shares[label]))
+    return kind if by_user or kind in ("decision", "insight") else None
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split prose into sentences, without code and list markers.
-
-    Each sentence is on one line. Very long and very short sentences are dropped. For a long text, only the first
-    and last sentences are returned.
-    """
+    """Split prose into sentences of medium length, without code; of a long text, take the first and last ones."""
     sentences = (one.replace("**", "") for one in session_statements.split_sentences(text))
     results = [one for one in sentences if len(one) <= MAX_SENTENCE and len(_WORD.findall(one)) >= MIN_WORDS]
     if len(results) <= MAX_SENTENCES:

@@ -26,6 +26,11 @@ from hunchd.ingestion.statement_classifier import NOTHING, compute_probabilities
 COMMENT_LABELS: Final = ("quoted", "hypothesis", "joke")
 COMMENT_WEIGHT: Final = 4.0  # keeping a joke or supposition is worse than missing a statement
 MOST_NOTHING: Final = 0.5  # probability that a sentence states nothing, above which it is skipped
+# The same for a sentence that counts only if it names what it ends: minimum probability of a change, withdrawal or
+# report, and maximum certainty of the change.
+LEAST_REVISION: Final = 0.06
+SURE_REPORT: Final = 0.3  # of a report that shares only one word with the action
+MOST_OF_WEAK: Final = 0.35
 # Share of sentences that state something at which the classifier's probabilities need no correction.
 USUAL_SHARE: Final = 0.35
 # Added to the log odds that a sentence states something. The values were chosen on sessions whose authors wrote none of
@@ -59,7 +64,9 @@ IMPORTANCE: Final = {
     "person": 0.7,
     "action": 0.6,
     "insight": 0.55,
+    "done": 0.0,
 }
+REPORT_LABEL: Final = "done"  # reports an action as done, and states nothing else
 _CATEGORIES: Final = {"change": "decision", "withdrawal": "decision"}
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
@@ -69,9 +76,10 @@ _UNFINISHED_SENTENCE = re.compile(
 )
 _LIST_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+")
 _CODE_WORD = re.compile(r"(?=[^\s\d]*\d)(?=[^\sA-Za-z]*[A-Za-z])[^\s]{6,}")
-# "My name is Alex and I prefer Python" states two things.
+# "My name is Alex and I prefer Python" states two things, "I ask them and you write the page" are two tasks.
 _CLAUSE = re.compile(
-    r",?\s+(?:and|but|und|aber|y|pero|et|mais|e|mas|и)\s+(?=(?:I|we|ich|wir|yo|je|nous|eu|nós|я|мы)\b)(?!I mean\b)"
+    r",?\s+(?:and|but|und|aber|y|pero|et|mais|e|mas|и)\s+"
+    r"(?=(?:I|we|you|ich|wir|du|yo|tú|vos|je|nous|toi|eu|nós|você|я|мы|ты)\b)(?!I mean\b|you know\b)"
 )
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -90,6 +98,8 @@ class Statement:
     changes: float  # probability that it changes or withdraws an earlier statement
     withdraws: bool  # it ends an earlier statement without stating anything new
     in_context: str  # the text preceded by the sentence before it in the message
+    is_weak: bool = False  # it counts only if it names an earlier statement that it ends
+    reports: float = 0.0  # probability that it reports an action as done
 
 
 # A context and a sentence. The context is the user's sentence before it or the assistant's question; "" at the start.
@@ -118,22 +128,15 @@ def extract_statements(turns: Sequence[Turn], ratings: Mapping[SentencePair, byt
 
 
 def list_sentences(turns: Sequence[Turn]) -> list[SentencePair]:
-    """Return the sentences that the statement model should rate.
-
-    Each sentence is returned once, with the sentence before it as context. Sentences in scripts that the model
-    cannot read are left out, and so is the first sentence of a session, because in the training sessions the first
-    sentence is a greeting.
-    """
+    """Return the sentences for the statement model, each once and with its context; none that it cannot read."""
     pairs = (pair for *_, of_message in _iterate_messages(turns) for pair in of_message)
     return list(dict.fromkeys(pair for pair in pairs if pair[0] and is_mostly_latin(pair[1])))
 
 
 def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, str, list[SentencePair]]]:
-    """Yield each message with its turn number and its sentences.
+    """Yield each message with its turn number, the question that it answers, and its sentences.
 
-    Only messages from the user and the assistant are considered. If a message answers a question, the question is
-    yielded with it. Each sentence comes with its context: the user's sentence before it, or the question that the
-    assistant asked last.
+    Each sentence comes with its context: the user's sentence before it, or the question that the assistant asked last.
     """
     context = question = ""
     for turn in turns:
@@ -155,10 +158,9 @@ def _iterate_messages(turns: Sequence[Turn]) -> Iterator[tuple[Message, int, str
 
 
 def _find_question(sentences: Sequence[str]) -> str:
-    """Return the question at the end of an assistant's message.
+    """Return the question at the end of an assistant's message, or "".
 
-    Returns "" if the message does not end with a question. "Shall I?" is returned with the sentence before it,
-    which tells what it is about.
+    "Shall I?" is returned with the sentence before it, which tells what it is about.
     """
     if not sentences or not _is_question(sentences[-1]):
         return ""
@@ -166,10 +168,7 @@ def _find_question(sentences: Sequence[str]) -> str:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split prose into sentences, without code and list markers.
-
-    The prose may be in any of the eight languages. Each sentence is on one line.
-    """
+    """Split prose in any of the eight languages into sentences of one line, without code and list markers."""
     sentences: list[str] = []
     pending = ""
     for part in _END.split(_CODE.sub("\n", text)):
@@ -186,6 +185,8 @@ class _JudgedSentence:
     text: str
     nothing: float
     changes: float
+    revision: float = 0.0  # probability of a change or withdrawal
+    report: float = 0.0  # probability that an action is reported as done
     before: str = ""
 
 
@@ -211,15 +212,17 @@ def _select_statements(message: Message, turn: int, judged: Sequence[_JudgedSent
     statement_sentences = [
         replace(one, before=before.text if before is not None else "")
         for before, one in zip([None, *judged], judged, strict=False)
-        if one.nothing <= most and _is_statement(one, is_commented=is_commented)
+        if one.nothing <= most and one.label != REPORT_LABEL and _is_statement(one, is_commented=is_commented)
     ]
-    for one in _join_adjacent(statement_sentences):
+    strong_texts = {one.text for one in statement_sentences}
+    weak = [one for one in judged if by_user and one.text not in strong_texts and _may_end(one)]
+    for one in (*_join_adjacent(statement_sentences), *weak):
         category = _CATEGORIES.get(one.label, one.label)
         if by_user or one.label in OF_ASSISTANT:
-            withdraws, in_context = one.label == "withdrawal", f"{one.before} {one.text}".strip()
-            yield Statement(
-                category, one.text, turn, message.id, message.at, by_user, one.changes, withdraws, in_context
-            )
+            is_weak, in_context = one in weak, f"{one.before} {one.text}".strip()
+            changes = min(one.changes, MOST_OF_WEAK) if is_weak else one.changes
+            quote = (category, one.text, turn, message.id, message.at, by_user)
+            yield Statement(*quote, changes, one.label == "withdrawal", in_context, is_weak, one.report)
 
 
 def _estimate_shift(probabilities: Sequence[float]) -> float:
@@ -242,20 +245,13 @@ def _to_odds(share: float) -> float:
 
 
 def _shift_odds(nothing: float, shift: float) -> float:
-    """Return the corrected probability that a sentence states nothing.
-
-    `nothing` is the probability before the correction. `shift` is added to the log odds that the sentence states
-    something.
-    """
+    """Return the probability that a sentence states nothing, with `shift` added to the log odds that it does."""
     bounded = min(max(nothing, _LEAST_SHARE), 1 - _LEAST_SHARE)
     return bounded / (bounded + (1 - bounded) * math.exp(shift))
 
 
 def _take_before_personal_data(sentences: Sequence[str]) -> Iterator[str]:
-    """Yield the sentences until one contains somebody's address or number.
-
-    That sentence and the sentences after it are taken to be about that person, and are left out.
-    """
+    """Yield the sentences until one contains somebody's address or number; the rest are about that person."""
     for sentence in sentences:
         if holds_contact_data(sentence):
             return
@@ -278,11 +274,16 @@ def _judge(pair: SentencePair, rating: bytes | None, question: str) -> _JudgedSe
     label = max(shares, key=lambda name: shares[name])
     bias = BIAS_OF_ANSWER if is_answer and rating is not None else BIAS
     nothing = _shift_odds(sum(shares[name] for name in NOTHING), bias)
-    if label in NOTHING and nothing <= MOST_NOTHING:  # a statement is likelier, though no single kind is
+    revision = shares["change"] + shares["withdrawal"]
+    # A statement is likelier, though no single kind is.
+    if label in NOTHING and label != REPORT_LABEL and (nothing <= MOST_NOTHING or revision >= LEAST_REVISION):
         label = max((name for name in shares if name not in NOTHING), key=lambda name: shares[name])
+    if label in ("request", "chatter") and shares[REPORT_LABEL] >= LEAST_REVISION:
+        label = REPORT_LABEL
     any_statement = sum(shares[name] for name in shares if name not in NOTHING)
-    changes = 1.0 if label in ("change", "withdrawal") else (shares["change"] + shares["withdrawal"]) / any_statement
-    return _JudgedSentence(label, f"{context} {sentence}" if is_answer else sentence, nothing, changes)
+    changes = 1.0 if label in ("change", "withdrawal") else revision / any_statement
+    text = f"{context} {sentence}" if is_answer else sentence
+    return _JudgedSentence(label, text, nothing, changes, revision, shares[REPORT_LABEL])
 
 
 def _is_statement(one: _JudgedSentence, *, is_commented: bool) -> bool:
@@ -292,12 +293,14 @@ def _is_statement(one: _JudgedSentence, *, is_commented: bool) -> bool:
     return not _is_shorter(one.text, fewest * FEWEST_WORDS, fewest * FEWEST_WIDE)
 
 
-def _names_secret(sentence: str) -> bool:
-    """Return True if a sentence mentions a secret.
+def _may_end(one: _JudgedSentence) -> bool:
+    """Return True if a sentence that probably states nothing may still end an earlier statement."""
+    is_readable = not (_names_secret(one.text) or _is_question(one.text)) and len(one.text) <= LONGEST
+    return is_readable and (one.label == REPORT_LABEL or (one.label not in NOTHING and one.revision >= LEAST_REVISION))
 
-    This is the case if the sentence contains a redacted secret, or a word such as "password" and something that may
-    be a password.
-    """
+
+def _names_secret(sentence: str) -> bool:
+    """Return True if a sentence contains a redacted secret, or a word such as "password" and what may be one."""
     if "[redacted:" in sentence:
         return True
     word = ANNOUNCERS.search(sentence.lower())
@@ -309,10 +312,7 @@ def _is_question(sentence: str) -> bool:
 
 
 def _join_adjacent(sentences: Sequence[_JudgedSentence]) -> Iterator[_JudgedSentence]:
-    """Join adjacent sentences if each states a decision, a requirement or a reason.
-
-    Sentences are joined only while the result has at most LONGEST_TOGETHER characters.
-    """
+    """Join adjacent sentences that state decisions, requirements or reasons, up to LONGEST_TOGETHER characters."""
     pending: _JudgedSentence | None = None
     for one in sentences:
         if pending is not None and one.label in TOGETHER and pending.label in TOGETHER:

@@ -17,12 +17,12 @@ import numpy as np
 from hunchd.text.linear_model import compute_softmax, extract_ngrams, hash_features, load_model
 
 STATED: Final = ("decision", "change", "withdrawal", "preference", "identity", "constraint", "instruction", "action")
-NOTHING: Final = ("quoted", "hypothesis", "joke", "request", "chatter")
+NOTHING: Final = ("quoted", "hypothesis", "joke", "request", "chatter", "done")
 LABELS: Final = (*STATED, "goal", "person", "insight", *NOTHING)
 SHIPPED_WEIGHTS: Final = Path(__file__).with_name("statement_weights.bin")
 BUCKETS: Final = 1 << 15
-HEADER: Final = b"hunchd-statements-3\n"
-NGRAM_SHARE: Final = 0.7  # share of the n-gram model in the logits, for a sentence that both models judge
+HEADER: Final = b"hunchd-statements-4\n"
+NGRAM_SHARE: Final = 0.6  # share of the n-gram model in the logits, for a sentence that both models judge
 
 _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f]")
 

@@ -15,6 +15,7 @@ from hunchd.domain.facts import ABOUT_USER
 from hunchd.domain.memory import Memory
 from hunchd.store.ranking_view import RankingView
 from hunchd.text.linear_model import compute_softmax, extract_ngrams, hash_features, load_model
+from hunchd.text.scripts import has_special_words
 
 KEYS: Final = ("name", "time zone")  # of which a question asks for the value; the other labels are categories of facts
 CATEGORIES: Final = ("person", "goal", "action", "constraint", "instruction", "decision", "insight")
@@ -25,7 +26,7 @@ HEADER: Final = b"hunchd-questions-1\n"
 ASKED: Final = 0.3  # probability of a kind at which a question may ask for it
 ASKED_ABOUT_USER: Final = 0.5  # the same for what the user said about themselves, which then comes first
 INTRODUCTION_SHARE: Final = 0.6  # of the probability of a name, for an identity without a key
-MOST_ASKED: Final = 20  # facts about the user that a question about them considers
+MOST_ASKED: Final = 20  # facts of the kind asked for that a question considers whatever their words
 
 
 @lru_cache(maxsize=1 << 8)
@@ -48,9 +49,17 @@ def rate_fact(kinds: Mapping[str, float], fact: Memory | RankingView) -> float:
 
 
 def select_asked(question: str, facts: Iterable[Memory]) -> list[Memory]:
-    """Return the newest facts about the user that a question asks for."""
+    """Return the newest facts stated in sessions that a question asks for, and those about the user."""
     kinds = rate_kinds(question)
-    asked = [one for one in facts if one.category in ABOUT_USER and rate_fact(kinds, one) >= ASKED_ABOUT_USER]
+    if kinds["other"] >= ASKED_ABOUT_USER:
+        return []
+    is_unreadable = has_special_words(question)  # for the embedding model
+    asked = [
+        one
+        for one in facts
+        if (one.category in ABOUT_USER and rate_fact(kinds, one) >= ASKED_ABOUT_USER)
+        or (is_unreadable and one.source.get("type") == "session" and rate_fact(kinds, one) >= ASKED)
+    ]
     return sorted(asked, key=lambda one: one.at, reverse=True)[:MOST_ASKED]
 
 

@@ -37,7 +37,7 @@ from hunchd.store.hits import Hit, RankingHit
 from hunchd.store.ranking_view import RankingView
 from hunchd.text.scripts import has_special_words
 from hunchd.text.stemming import stem_prefix
-from hunchd.text.words import extract_terms
+from hunchd.text.words import extract_terms, is_foreign
 
 Depth = Literal["specific", "shallow", "deep"]
 
@@ -76,7 +76,9 @@ QUESTION_SCORE: Final = -1.0  # a text that ends in a question does not answer o
 MONTH_SCORE: Final = 3.4  # said in the month that the question names
 DAY_SCORE: Final = 2.8  # said near the named day
 ASKED_SCORE: Final = 5.0  # a fact of the kind that the question asks for, times the probability of that kind
+ASKED_SCORE_WITHOUT_WORD: Final = 2.0  # the same in a foreign language if it shares no word
 ABOUT_USER_SCORE: Final = 20.0  # the same if the question is about the user
+CHARACTER_SCORE: Final = 12.0  # the same for the share of the question's characters, in a script that has no vectors
 LAST_SAID_SCORE: Final = 3.0  # of the facts about the user, the newest; of those in several scripts, the question's
 LENGTH_FACTOR: Final = 1.0  # times the natural logarithm of its length relative to the mean
 MEAN_LENGTH: Final = 15  # words
@@ -262,7 +264,7 @@ def _score_answers(
     message_scores = [
         _score_message(hit.memory, one, time_expression, speaker) for hit, one in zip(hits, passages, strict=True)
     ]
-    kind_scores, is_asked, is_about_user = _score_kinds(query, hits)
+    kind_scores, is_asked, is_about_user = _score_kinds(query, hits, np.asarray(passage_scores.covers.any(axis=1)))
     offsets = kind_scores + message_scores
     relevance = np.where(is_named, 1.0, (_compute_relevance(passage_scores) + offsets) / MAX_WEIGHT)
     scores = np.maximum(relevance, 0.0) * [_compute_boost(hit.memory, now) for hit in hits]
@@ -378,7 +380,7 @@ def _build_ranked(roots: Mapping[str, str], scored_hit: _ScoredHit, now: datetim
 
 
 def _score_kinds(
-    query: str, hits: Sequence[Hit | RankingHit]
+    query: str, hits: Sequence[Hit | RankingHit], shares_word: npt.NDArray[np.bool_]
 ) -> tuple[Table, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Score facts of the kind that the question asks for.
 
@@ -391,8 +393,16 @@ def _score_kinds(
     is_about_user = (shares >= ASKED_ABOUT_USER) & [hit.memory.category in ABOUT_USER for hit in hits]
     order = np.argsort(np.argsort([hit.memory.at.timestamp() for hit in hits])) / len(hits)
     has_same_script = [has_special_words(hit.memory.content) == has_special_words(query) for hit in hits]
-    scores = shares * np.where(is_about_user, ABOUT_USER_SCORE, ASKED_SCORE)
-    return scores + is_about_user * LAST_SAID_SCORE * (order + has_same_script), shares >= ASKED, is_about_user
+    kind_score = np.where(shares_word | (not is_foreign(query)), ASKED_SCORE, ASKED_SCORE_WITHOUT_WORD)
+    scores = shares * np.where(is_about_user, ABOUT_USER_SCORE, kind_score)
+    scores += is_about_user * LAST_SAID_SCORE * (order + has_same_script)
+    if not has_special_words(query):
+        return scores, shares >= ASKED, is_about_user
+    # The embedding model cannot read the question, so that a fact of its kind may answer it in entirely other words.
+    is_stated = (shares >= ASKED) & [hit.memory.source.get("type") == "session" for hit in hits]
+    common = np.array([len(set(query) & set(hit.memory.content)) for hit in hits])
+    scores += is_stated * CHARACTER_SCORE * common / max(1, len(set(query)))
+    return scores, shares >= ASKED, is_about_user | is_stated
 
 
 def _find_answers(

@@ -22,10 +22,10 @@ from hunchd.domain.memory import Kind, Levels, Memory, Scope, Trust
 from hunchd.domain.session import Digest, Outcome, Turn
 from hunchd.ingestion.contact_masking import mask_contacts
 from hunchd.ingestion.introductions import iterate_introductions
-from hunchd.ingestion.revisions import CHANGE_THRESHOLD, adds_value, find_revised
+from hunchd.ingestion.revisions import CHANGE_THRESHOLD, adds_value, find_done, find_revised, shares_words
 from hunchd.ingestion.session_digest import digest_turns
 from hunchd.ingestion.session_segments import SessionSegment, judge_outcome, segment_session
-from hunchd.ingestion.session_statements import IMPORTANCE, Statement
+from hunchd.ingestion.session_statements import IMPORTANCE, LEAST_REVISION, REPORT_LABEL, SURE_REPORT, Statement
 from hunchd.protocol.memories import MemoryDraft, derive_title
 from hunchd.retrieval.outdated_messages import SAID_BEFORE
 
@@ -133,19 +133,25 @@ def build_facts(
     facts per hundred turns; beyond that, the least important are left out.
     """
     most = max(MIN_FACTS, math.ceil(MOST_FACTS_A_HUNDRED * last_turn / 100)) - head.facts
-    ranked_indexes = sorted(range(len(statements)), key=lambda at: (-IMPORTANCE[statements[at].category], -at))
-    selected_statements = [statements[at] for at in sorted(ranked_indexes[: max(0, most)])]
+    strong = [at for at, one in enumerate(statements) if not one.is_weak]
+    best_indexes = sorted(strong, key=lambda at: (-IMPORTANCE[statements[at].category], -at))[: max(0, most)]
+    selected_statements = [one for at, one in enumerate(statements) if one.is_weak or at in best_indexes]
     earlier = [
         (fact.id, fact.at, fact.category or "", fact.content) for fact in sorted(known_facts, key=lambda one: one.at)
     ]
     said_before = {fact.id: list_messages(fact.links) for fact in known_facts}
     drafts = []
     for one in selected_statements:
-        draft = parse_draft(_build_fact(head, one))
-        older = [fact for fact in earlier if fact[1] <= one.at]  # a message may arrive late
-        ended_index = _find_ended(one, older, vectors or {})
+        older = [fact for fact in earlier if fact[1] < one.at or (fact[1] == one.at and not one.is_weak)]
+        done_index = _find_done(one, older)
+        ended_index = _find_ended(one, older, vectors or {}) if done_index is None else done_index
+        if one.is_weak and ended_index is None:
+            continue
         ended_text = "" if ended_index is None else older[ended_index][3]
-        ends = one.withdraws and not adds_value(one.text, ended_text)
+        ends = done_index is not None or (one.withdraws and not adds_value(one.text, ended_text))
+        if ended_text and not ends and not shares_words(one.text, ended_text):
+            one = replace(one, text=f"{one.text} (instead of: {ended_text})")
+        draft = parse_draft(_build_fact(head, one))
         if ended_index is not None:
             draft = replace(draft, supersedes=older[ended_index][0], valid_to=one.at if ends else None)
             earlier.remove(older[ended_index])
@@ -168,18 +174,27 @@ def list_messages(links: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
     return tuple(str(link["ref"]) for link in links if link.get("type") in ("said_in", SAID_BEFORE))
 
 
+def _find_done(statement: Statement, older: Sequence[tuple[str, datetime, str, str]]) -> int | None:
+    """Return the index of the action in `older` that a statement reports as done, or None."""
+    before = [(category, text) for _, at, category, text in older if at < statement.at]
+    if statement.reports < LEAST_REVISION or statement.category == "action":
+        return None
+    return find_done(statement.text, before, least=1 if statement.reports >= SURE_REPORT else 2)
+
+
 def _find_ended(
     statement: Statement, older: Sequence[tuple[str, datetime, str, str]], vectors: Mapping[str, bytes]
 ) -> int | None:
-    """Return the index of the fact in `older` that a statement ends, or None.
+    """Return the index of the fact (id, time, category, text) in `older` that a statement ends, or None.
 
-    An item of `older` consists of the id, time, category and text of a fact. The statement "Back to light" makes
-    sense only together with the sentence before it; the fact stated in that sentence must not be taken for the one
-    that ends.
+    "Back to light" makes sense only with the sentence before it, the fact of which must not be taken for the one that
+    ends.
     """
     facts = [(category, text) for _, _, category, text in older]
     before = [index for index, (_, at, *_) in enumerate(older) if at < statement.at]
     category, changes = statement.category, statement.changes
+    if category == REPORT_LABEL:
+        return None
     own = find_revised(statement.text, category, facts, vectors, changes=changes)
     if own is not None or changes < CHANGE_THRESHOLD:
         return own
@@ -196,11 +211,7 @@ def _introductions(draft: MemoryDraft) -> list[MemoryDraft]:
 
 
 def _build_fact(head: SessionHead, statement: Statement) -> MemoryDraft:
-    """Convert a statement to a fact draft.
-
-    A statement that the user makes about themselves applies in every project; all others belong to the session's
-    project.
-    """
+    """Convert a statement to a fact draft, for every project if it is about the user."""
     digest = hashlib.blake2b(" ".join(statement.text.lower().split()).encode(), digest_size=6).hexdigest()
     own = statement.category in ABOUT_USER and statement.by_user
     return MemoryDraft(

@@ -31,7 +31,9 @@ MAX_WHOLE_TOKENS: Final = 160  # tokens; search results up to this length are sh
 MAX_SNIPPET_LENGTH: Final = 300  # characters shown of a longer search result
 SHORT: Final = 24  # maximum length of a message, in characters, that may be a mere remark
 REMARK: Final = 0.85  # minimum probability of a remark; most names and file names have a lower one
+LIKELY_REMARK: Final = 0.3  # the same for a message that surely asks for no statement; it must share half its words
 LEAST_WORD: Final = 4  # minimum letters of a word that is significant in any language
+OFF_TOPIC: Final = 0.8  # probability that a question asks for no statement, from which only shared words count
 MOST_UNSUPPORTED: Final = 3  # maximum memories shown for a question that share no word with it
 TOOL_EVENTS: Final = (str(MessageType.CALL), str(MessageType.RESULT))
 MAX_FACT_LENGTH: Final = 240  # characters of a fact
@@ -64,8 +66,11 @@ def select_supported(message: str, memories: Sequence[Memory]) -> list[Memory]:
     """
     words = {stem_prefix(word) for word in extract_terms(message) if len(word) >= LEAST_WORD or not word.isascii()}
     texts = [f"{one.title} {one.content}" for one in memories]
-    shared = [bool(counts) for counts, _ in count_stems([word for word in words if not word.isdigit()], texts)]
-    left = MOST_UNSUPPORTED if message.rstrip().endswith(("?", "？")) else 0
+    words = {word for word in words if not word.isdigit()}
+    asks_none = (other := rate_kinds(message)["other"]) >= REMARK and len(message) <= SHORT
+    is_remark = asks_none and compute_probabilities(message)["chatter"] >= LIKELY_REMARK
+    shared = [2 * len(counts) >= (len(words) if is_remark else 1) > 0 for counts, _ in count_stems(words, texts)]
+    left = MOST_UNSUPPORTED if message.rstrip().endswith(("?", "？")) and other < OFF_TOPIC else 0
     selected = []
     for memory, shares in zip(memories, shared, strict=True):
         is_close = not shares and left > 0 and memory.source.get("event") not in TOOL_EVENTS
