@@ -231,6 +231,27 @@ def test_forget_after_resolution_hides_and_erases(team: list[Colleague]) -> None
     wait_for(lambda: ada.look_up("queue") == "NATS")
 
 
+def test_forgetting_outlives_resolution_by_others(team: list[Colleague], tmp_path: Path) -> None:
+    ada, bob, cem = team
+    statement = ada.state("queue", "planted-in-error")
+    wait_for(lambda: bob.look_up("queue") == "planted-in-error")
+    bob.state("queue", "Redis")
+    wait_for(lambda: cem.disputed())
+    winner = "a_wins" if cem.disputed()[0]["a"]["value"] == "planted-in-error" else "b_wins"
+    cem.daemon.post(f"/contradictions/{cem.disputed()[0]['id']}/resolve", {"resolution": winner})
+    wait_for(lambda: all(one.look_up("queue") == "planted-in-error" and not one.disputed() for one in team))
+
+    ada.daemon.request("DELETE", f"/memories/{statement}")
+
+    wait_for(lambda: all(one.look_up("queue") == "Redis" for one in team))
+    cem.daemon.kill()  # what it reads again after a start decides nothing either
+    cem.daemon.start()
+    bob.state("cache", "none")  # a version after which the dataset is compacted
+    places = (tmp_path / "dataset", *(one.daemon.places.data for one in team))
+    wait_for(lambda: not any(holds(file, b"planted-in-error") for place in places for file in place.rglob("*")))
+    assert all(one.look_up("queue") == "Redis" and not one.disputed() for one in team)
+
+
 def test_keyless_resolution_reaches_its_loser(team: list[Colleague]) -> None:
     ada, bob, _ = team
     ada.say("we release on Tuesdays")
@@ -295,7 +316,7 @@ def test_forged_author_is_refused(team: list[Colleague], tmp_path: Path) -> None
 
     async def forge() -> None:
         dataset = await TeamDataset.open(str(tmp_path / "dataset"), {})
-        [genuine] = [one for one in await dataset.find_rows("kind", "state") if "Redis" in one["payload"]]
+        [genuine] = [one for one in await dataset.find_rows("kind", ["state"]) if "Redis" in one["payload"]]
         payload = genuine["payload"].replace("Redis", "Kafka")
         draft = msgspec.convert({**genuine, "clock": genuine["clock"] + 1, "payload": payload}, TeamRecord)
         forged = msgspec.structs.replace(draft, id=compute_record_id(draft, bob.team()["team"]))

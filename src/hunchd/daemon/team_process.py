@@ -10,7 +10,7 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -24,7 +24,14 @@ from hunchd.domain.team_address import get_folder
 from hunchd.features.team.signing import create_key, is_genuine, keep_genuine, load_key, sign_record
 from hunchd.features.team.team_client import Care, RecordBatch
 from hunchd.protocol.helper import serve
-from hunchd.protocol.team_records import Founding, RecordKind, TeamRecord, compute_team_id, decode_payload
+from hunchd.protocol.team_records import (
+    Founding,
+    RecordKind,
+    TeamRecord,
+    compute_team_id,
+    decode_payload,
+    find_erased_quotations,
+)
 from hunchd.store.team_credentials import load_store_options
 from hunchd.store.team_dataset import TeamDataset
 
@@ -66,7 +73,7 @@ class TeamProcess:
         """Open or create the dataset; return its genuine founding records."""
         async with self._share_written_files(uri):
             dataset = self._datasets[uri] = await self._open(uri, credentials, create=create)
-        rows = await dataset.find_rows("kind", str(RecordKind.FOUND))
+        rows = await dataset.find_rows("kind", [str(RecordKind.FOUND)])
         foundings = []
         for record in _parse_rows(rows):
             founding = decode_payload(record, Founding)
@@ -79,13 +86,13 @@ class TeamProcess:
     ) -> None:
         dataset, key = await self._get(uri, credentials), load_key(Path(key_file))
         signed_records = [sign_record(record, team, key) for record in records]
-        erasures = [record for record in signed_records if record.kind is RecordKind.ERASE]
+        erasing = (RecordKind.ERASE, RecordKind.UNRESOLVE)
+        subjects = sorted({record.subject for record in signed_records if record.kind in erasing})
         async with self._share_written_files(uri):
             await dataset.append([msgspec.to_builtins(record) for record in signed_records], may_exist=may_exist)
-            if erasures:
-                subjects = sorted({record.subject for record in erasures})
-                keep = [record.id for record in signed_records if record.subject in subjects]
-                await dataset.erase(erasures[0].author, subjects, keep)
+            if subjects:
+                stored_records = _parse_rows(await dataset.find_rows("subject", subjects))
+                await dataset.erase([record.id for record in list_erased(stored_records, signed_records)])
 
     async def read_version(self, uri: str, credentials: str) -> int:
         return await (await self._get(uri, credentials)).read_version()
@@ -152,6 +159,30 @@ def _read_umask(folder: Path) -> int:
     """
     mode = next(one for one in (folder, *folder.parents) if one.is_dir()).stat().st_mode
     return ~mode & 0o777 | (0o022 if mode & stat.S_ISVTX else 0)
+
+
+def list_erased(stored_records: Sequence[TeamRecord], sent_records: Iterable[TeamRecord]) -> list[TeamRecord]:
+    """Return the stored records whose text has to go because of the records sent last.
+
+    These are what an author said about an erased subject, and resolutions that were withdrawn or only quote what was
+    erased. The older resolutions of the same author go too, or a new member would take them for the latest.
+    """
+    sent = {record.id: record for record in sent_records}
+    erased = {(record.author, record.subject) for record in sent.values() if record.kind is RecordKind.ERASE}
+    ended = [record for record in stored_records if record.kind is RecordKind.UNRESOLVE]
+    for subject in {record.subject for record in stored_records}:
+        ended += find_erased_quotations(record for record in stored_records if record.subject == subject)
+    end_clocks: dict[tuple[str, str], int] = {}
+    for record in ended:
+        end_clocks[record.author, record.subject] = max(
+            record.clock, end_clocks.get((record.author, record.subject), 0)
+        )
+    return [
+        record
+        for record in stored_records
+        if ((record.author, record.subject) in erased and record.id not in sent)
+        or (record.kind is RecordKind.RESOLVE and record.clock <= end_clocks.get((record.author, record.subject), -1))
+    ]
 
 
 def _parse_rows(rows: list[JsonObject]) -> list[TeamRecord]:

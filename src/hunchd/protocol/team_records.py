@@ -6,6 +6,7 @@ bytes, so the same record always has the same id, and a record signed for one te
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
@@ -85,6 +86,7 @@ class Resolution(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     over: tuple[str, ...]
     chosen: Statement | None = None  # None: each of them holds
+    quoted: dict[str, int] = msgspec.field(default_factory=dict)  # authors who stated `chosen` → their records' clocks
     note: str = ""
     question: str = ""  # id of the contradiction on the author's machine
 
@@ -130,6 +132,25 @@ def compute_record_id(record: TeamRecord, team: str) -> str:
 
 def encode_payload(content: Struct) -> str:
     return msgspec.json.encode(content).decode()
+
+
+def find_erased_quotations(records: Iterable[TeamRecord]) -> list[TeamRecord]:
+    """Return the resolutions that quote a statement which nobody makes any more.
+
+    All authors whose statements a resolution quotes have erased them. `records` are the records about one subject.
+    """
+    records = tuple(records)
+    erasures: dict[str, int] = {}
+    for record in records:
+        if record.kind is RecordKind.ERASE:
+            erasures[record.author] = max(record.clock, erasures.get(record.author, record.clock))
+    return [record for record in records if record.kind is RecordKind.RESOLVE and _quotes_only(record, erasures)]
+
+
+def _quotes_only(record: TeamRecord, erasures: Mapping[str, int]) -> bool:
+    resolution = decode_payload(record, Resolution)
+    quoted = resolution.quoted if resolution is not None else {}
+    return bool(quoted) and all(erasures.get(author, clock) > clock for author, clock in quoted.items())
 
 
 def decode_payload(record: TeamRecord, content: type[ContentT]) -> ContentT | None:

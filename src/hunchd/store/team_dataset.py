@@ -21,13 +21,11 @@ import pyarrow as pa
 from hunchd.domain.errors import AccessDenied, NotFound, StoreError
 from hunchd.domain.team_address import get_folder, split_address
 from hunchd.store.database.sql_conditions import (
-    join_conditions,
     match_below,
     match_ids,
     match_one_of,
     match_range,
     match_value,
-    negate,
 )
 from hunchd.store.database.tables import Row
 
@@ -106,10 +104,10 @@ class TeamDataset:
         found = await self._run(self._table.query().where(match_ids(ids)).select(["id"]).to_arrow())
         return set(found.column("id").to_pylist())
 
-    async def find_rows(self, column: str, value: str) -> list[Row]:
-        """Return the rows that have `value` in a column."""
+    async def find_rows(self, column: str, values: Sequence[str]) -> list[Row]:
+        """Return the rows that have one of `values` in a column."""
         await self._run(self._table.checkout_latest())
-        query = self._table.query().where(match_value(column, value)).select(list(_SCHEMA.names))
+        query = self._table.query().where(match_one_of(column, values)).select(list(_SCHEMA.names))
         found: list[Row] = (await self._run(query.to_arrow())).to_pylist()
         return found
 
@@ -125,16 +123,14 @@ class TeamDataset:
         while (batch := await self._run(anext(reader, None))) is not None:
             yield batch.to_pylist()
 
-    async def erase(self, author: str, subjects: Sequence[str], keep_ids: Sequence[str]) -> int:
-        """Delete an author's rows about `subjects`, except those with ids in `keep_ids`.
+    async def erase(self, ids: Sequence[str]) -> int:
+        """Delete the rows with these ids.
 
         The files that contain the rows are rewritten. Later, `compact` removes the old files together with the
         versions that refer to them. Returns the number of deleted rows.
         """
         await self._run(self._table.checkout_latest())
-        condition = join_conditions(
-            match_value("author", author), match_one_of("subject", subjects), negate(match_ids(keep_ids))
-        )
+        condition = match_ids(ids)
         found = await self._run(self._table.query().where(condition).select([_ADDRESS]).to_arrow())
         fragments = {address >> _FRAGMENT_BITS for address in found.column(_ADDRESS).to_pylist()}
         if not fragments:

@@ -50,8 +50,10 @@ def stated(author: str, text: str, clock: int = 1, subject: str = "s", **fields:
     return record(RecordKind.STATE, author, subject, clock, encode_payload(statement(text, **fields)))
 
 
-def resolved(author: str, value: str, over: list[TeamRecord], clock: int = 9, subject: str = "s") -> TeamRecord:
-    content = Resolution(over=tuple(one.id for one in over), chosen=statement(value))
+def resolved(
+    author: str, value: str, over: list[TeamRecord], clock: int = 9, subject: str = "s", **quoted: int
+) -> TeamRecord:
+    content = Resolution(over=tuple(one.id for one in over), chosen=statement(value), quoted=quoted)
     return record(RecordKind.RESOLVE, author, subject, clock, encode_payload(content))
 
 

@@ -18,7 +18,14 @@ from hunchd.features.team.merge import (
     merge_records,
 )
 from hunchd.features.team.mirror import Mirror
-from hunchd.protocol.team_records import Membership, RecordKind, Resolution, TeamRecord, encode_payload
+from hunchd.protocol.team_records import (
+    Membership,
+    RecordKind,
+    Resolution,
+    TeamRecord,
+    encode_payload,
+    find_erased_quotations,
+)
 from tests.features.team.records import FOUNDER, TEAM, founded, joined, record, resolved, stated, statement
 
 AUTHORS = (FOUNDER, "bob", "cem", "dia")
@@ -45,7 +52,8 @@ def operations(draw: st.DrawFn) -> list[TeamRecord]:
             payload = encode_payload(statement(draw(st.sampled_from("xyz"))))
         elif kind is RecordKind.RESOLVE:
             over = tuple(one.id for one in records if one.kind is RecordKind.STATE and draw(st.booleans()))
-            payload = encode_payload(Resolution(over=over, chosen=statement("x")))
+            quoted = {one: draw(st.integers(1, 6)) for one in AUTHORS if draw(st.booleans())}
+            payload = encode_payload(Resolution(over=over, chosen=statement("x"), quoted=quoted))
         elif kind in (RecordKind.JOIN, RecordKind.LEAVE):
             payload = encode_payload(Membership(name=draw(st.sampled_from(("Ada", "Bob")))))
         records.append(record(kind, author, subject, clock, payload))
@@ -109,6 +117,23 @@ def test_erasure_outlives_later_statement() -> None:
     assert set(merge_records({}, [new, old, erasure]).values()) == {erasure, new}
     assert set(mirror.load_subjects(["s"])["s"]) == {erasure, new}
     mirror.close()
+
+
+def test_erasure_ends_resolutions_quoting_it() -> None:
+    bob, cem = stated("bob", "x", 1), stated("cem", "y", 2)
+    resolution, erasure = resolved("ada", "x", [bob, cem], 3, bob=1), record(RecordKind.ERASE, "bob", "s", 4)
+    older = resolved("ada", "y", [bob, cem], 2, cem=2)
+    roster = roster_of(founded(), *map(joined, ("ada", "bob", "cem")))
+
+    for stream in ([resolution, bob, cem, erasure, older], [erasure, older, cem, bob, resolution]):
+        registers = merge_records(merge_records({}, stream[:3]), stream[3:])
+        view = build_view("s", registers.values(), roster)
+        assert (view.resolution, view.statements) == (None, (cem,))
+        assert [one.payload for one in registers.values() if one.kind is RecordKind.RESOLVE] == [""]
+
+    assert find_erased_quotations([resolution, erasure]) == [resolution]
+    restated = resolved("ada", "x", [bob, cem], 3, bob=1, cem=5)
+    assert not find_erased_quotations([restated, erasure]), "cem still says so"
 
 
 def roster_of(*records: TeamRecord) -> dict[str, Member]:

@@ -154,6 +154,7 @@ def test_resolution_covers_own_earlier_statement() -> None:
     resolution = decode_payload(record(planned.kind, "own", payload=planned.payload), Resolution)
     assert resolution is not None
     assert set(resolution.over) == {ours.id, theirs.id}
+    assert resolution.quoted == {"ada": 2}
 
 
 @st.composite

@@ -119,7 +119,7 @@ async def test_questions_pass_hanging_store() -> None:
         await store.is_asked.wait()
 
         assert [member.author for member, _, _ in await sync.load_members()] == [FOUNDER]
-        await sync.add_record(OwnRecord(RecordKind.VOTE, "s"))
+        await sync.add_records([OwnRecord(RecordKind.VOTE, "s")])
         assert (await sync.count_waiting())[0] == 1
         assert not exchange.done()
         store.may_answer.set()
@@ -146,7 +146,7 @@ async def test_preview_shows_what_waits(tmp_path: Path) -> None:
     project = cast(Project, SimpleNamespace(id="p", name="shop", root=tmp_path, conflicts={}))
     async with asyncio.timeout(PATIENCE), open_memories(tmp_path, MemoryStore()) as memories:
         sync = create_sync(Store(is_writable=False), None, memories, project)
-        await sync.add_record(OwnRecord(RecordKind.VOTE, "s"))
+        await sync.add_records([OwnRecord(RecordKind.VOTE, "s")])
         await sync.sync()
 
         assert await sync.plan_everything() == [OwnRecord(RecordKind.VOTE, "s")]
@@ -155,7 +155,7 @@ async def test_preview_shows_what_waits(tmp_path: Path) -> None:
 
 async def test_reader_receives_and_keeps_own_records() -> None:
     sync = create_sync(Store(is_writable=False))
-    await sync.add_record(OwnRecord(RecordKind.VOTE, "s"))
+    await sync.add_records([OwnRecord(RecordKind.VOTE, "s")])
 
     await sync.sync()
 

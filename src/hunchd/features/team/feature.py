@@ -156,7 +156,7 @@ class TeamFeature(Feature):
         await asyncio.to_thread(folder.save, membership)
         self._start_sync(membership)
         for new in news:
-            await self._syncs[project.id].add_record(new)
+            await self._syncs[project.id].add_records([new])
         return TeamJoined(team=team, uri=uri, address=f"{uri}#{team}", name=name, member=author)
 
     async def leave(self, project_name: str) -> TeamLeft:
@@ -164,7 +164,7 @@ class TeamFeature(Feature):
         sync = self._find_sync(project_name)
         membership = sync.membership
         payload = encode_payload(Membership(name=membership.name))
-        await sync.add_record(OwnRecord(RecordKind.LEAVE, membership.author, payload))
+        await sync.add_records([OwnRecord(RecordKind.LEAVE, membership.author, payload)])
         self._parts.tasks.end(_name_task(membership.project))
         with suppress(TimeoutError, HunchError):
             async with asyncio.timeout(LEAVE_TIMEOUT_SECONDS):
@@ -244,7 +244,7 @@ class TeamFeature(Feature):
             raise Conflict(f"only a {' or '.join(needed_roles)} of the team can {request.action} a member")
         if matching[0].role == "founder":
             raise Conflict("the founder cannot be excluded or appointed")
-        await sync.add_record(OwnRecord(RecordKind(request.action), matching[0].author))
+        await sync.add_records([OwnRecord(RecordKind(request.action), matching[0].author)])
         return TeamMemberChanged(member=matching[0].author, name=matching[0].name, action=request.action)
 
     async def preview(self, project_name: str) -> TeamPreview:

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+from msgspec import structs
+
 from hunchd.protocol.shared_files import clean_person_name
 from hunchd.protocol.team_records import (
     Founding,
@@ -23,6 +25,7 @@ from hunchd.protocol.team_records import (
     Vote,
     compute_team_id,
     decode_payload,
+    find_erased_quotations,
 )
 
 STATEMENTS: Final = "statement"
@@ -111,13 +114,17 @@ def merge_records(
     """Return the registers after merging `records` into them.
 
     A statement older than its author's erasure is dropped, even if it arrives after the erasure. The erasure is
-    kept beside a later statement, so that it reaches everybody who received the earlier one.
+    kept beside a later statement, so that it reaches everybody who received the earlier one. A resolution that only
+    quotes erased statements loses its payload: it decides nothing any more, but still replaces what it replaced.
     """
     latest = dict(registers)
     for record in records:
         key = get_register_key(record)
         if (current := latest.get(key)) is None or is_later(record, current):
             latest[key] = record
+    for records_about_subject in _group_by_subject(latest.values()).values():
+        for record in find_erased_quotations(records_about_subject):
+            latest[get_register_key(record)] = structs.replace(record, payload="")
     return {key: record for key, record in latest.items() if not _is_erased(key, record, latest)}
 
 

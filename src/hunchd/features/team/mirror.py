@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from hunchd.features.team.clock import observe, tick
-from hunchd.features.team.merge import ERASURES, ROSTER_GROUPS, STATEMENTS, RegisterKey, get_register_key, merge_records
+from hunchd.features.team.merge import ROSTER_GROUPS, STATEMENTS, get_register_key, merge_records
 from hunchd.protocol.team_records import RecordKind, TeamRecord, compute_record_id
 
 _CURSOR, _CLOCK, _VERSION, _CARE = "cursor", "clock", "version", "care"
@@ -169,8 +169,11 @@ class Mirror:
 
     # Records of others
 
-    def receive(self, records: Sequence[TeamRecord], *, now_ms: int) -> None:
-        """Merge received records, and mark their subjects as pending."""
+    def receive(self, records: Sequence[TeamRecord], *, now_ms: int) -> list[TeamRecord]:
+        """Merge received records, and mark their subjects as pending.
+
+        Returns the records that have become the latest or have lost their payload.
+        """
         with self._connection:
             clock = self._get_figure(_CLOCK)
             for record in records:
@@ -179,6 +182,7 @@ class Mirror:
             changed = self._merge(records)
             self._mark_changed(changed)
         self._forget_text(changed)
+        return changed
 
     def _forget_text(self, records: Iterable[TeamRecord]) -> None:
         """Remove text that records erase from the write-ahead log."""
@@ -199,12 +203,8 @@ class Mirror:
 
     def _merge(self, records: Sequence[TeamRecord]) -> list[TeamRecord]:
         """Merge records; return those that are now the latest."""
-        keys = {
-            key._replace(group=group)
-            for key in map(get_register_key, records)
-            for group in ((STATEMENTS, ERASURES) if key.group in (STATEMENTS, ERASURES) else (key.group,))
-        }
-        before = {key: record for key in keys if (record := self._load_register(key)) is not None}
+        about = self.load_subjects(list({record.subject for record in records}))
+        before = {get_register_key(record): record for found in about.values() for record in found}
         after = merge_records(before, records)
         changed = [record for key, record in after.items() if before.get(key) != record]
         self._connection.executemany(
@@ -215,13 +215,6 @@ class Mirror:
             [(get_register_key(one).group, *map(msgspec.to_builtins(one).get, _NAMES)) for one in changed],
         )
         return changed
-
-    def _load_register(self, key: RegisterKey) -> TeamRecord | None:
-        row = self._connection.execute(
-            f"SELECT {_COLUMNS} FROM registers WHERE subject = ? AND grp = ? AND author = ?",
-            (key.subject, key.group, key.author),
-        ).fetchone()
-        return _to_record(row) if row is not None else None
 
     def _list_subjects(self, author: str) -> set[str]:
         rows = self._connection.execute("SELECT subject FROM registers WHERE author = ?", (author,))

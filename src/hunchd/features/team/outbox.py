@@ -75,6 +75,12 @@ def plan_missing(subject: str, records: Iterable[TeamRecord], author: str) -> li
     return [OwnRecord(RecordKind.ERASE, subject), *withdrawn]
 
 
+def plan_withdrawals(records: Iterable[TeamRecord], author: str) -> list[OwnRecord]:
+    """Return the records that withdraw the author's resolutions whose quotations were erased."""
+    erased = [one for one in records if one.kind is RecordKind.RESOLVE and not one.payload]
+    return [OwnRecord(RecordKind.UNRESOLVE, one.subject) for one in erased if one.author == author]
+
+
 def plan_resolution(
     conflict: Memory,
     head: Memory | None,
@@ -103,9 +109,13 @@ def plan_resolution(
     over = set(earlier.over if earlier else ())
     # One's own statement may be older than the side that lost, if that was stated since records were last created.
     over |= {one.id for one in view.statements if one.author == author or _states_one_of(one, sides)}
+    quoted = {one.author: one.clock for one in view.statements if _states_one_of(one, [head])}
+    if is_from_team(head) and not quoted:  # its author has said something else since, or erased it
+        return None
     resolution = Resolution(
         over=tuple(sorted(over)),
         chosen=build_statement(head, scope),
+        quoted=quoted,
         note=redact(str(conflict.source.get("note", ""))).text,
         question=conflict.id,
     )

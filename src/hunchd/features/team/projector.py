@@ -130,12 +130,9 @@ class Projector:
         theirs = [memory for memory in family if is_said_before(memory, erasure)]
         if not theirs:
             return
-        if len(theirs) == len(family):
-            erased_ids = [identifier]
-        else:
-            async with self._memories.change_lock:  # the value that preceded theirs becomes valid again
-                await self._memories.relink(theirs, project)
-            erased_ids = [memory.id for memory in theirs if memory.id != identifier]
+        async with self._memories.change_lock:  # the value that preceded theirs becomes valid again
+            replaced_ids = await self._memories.relink(theirs, project)
+        erased_ids = [memory.id for memory in theirs if memory.id not in replaced_ids]
         quoting = [
             conflict.id
             for conflict in await self._memories.list_conflicts_about({identifier, *erased_ids}, project)

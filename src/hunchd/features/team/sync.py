@@ -30,7 +30,14 @@ from hunchd.features.team.clock import to_milliseconds
 from hunchd.features.team.membership import TeamMembership
 from hunchd.features.team.merge import Member, SubjectView, build_roster, build_view
 from hunchd.features.team.mirror import Mirror, OwnRecord
-from hunchd.features.team.outbox import plan_dismissals, plan_missing, plan_resolution, plan_statement, plan_vote
+from hunchd.features.team.outbox import (
+    plan_dismissals,
+    plan_missing,
+    plan_resolution,
+    plan_statement,
+    plan_vote,
+    plan_withdrawals,
+)
 from hunchd.features.team.projector import Projector
 from hunchd.features.team.selection import DOCUMENT_ROOTS, TEAM_KINDS, SharingScope, compute_subject, is_from_team
 from hunchd.features.team.team_client import StoreAddress, TeamClient
@@ -298,10 +305,10 @@ class TeamSync:
             )
         )
 
-    async def add_record(self, new: OwnRecord) -> None:
-        """Create a record that is not derived from a memory, to be sent soon."""
+    async def add_records(self, news: Sequence[OwnRecord]) -> None:
+        """Create records that are not derived from memories, to be sent soon."""
         async with self._lock:
-            await self._record([new])
+            await self._record(news)
             self._roster = None
         self._wake.set()
 
@@ -335,8 +342,10 @@ class TeamSync:
             self.figures.forged += batch.forged
             self.figures.received += len(batch.records)
             now_ms = to_milliseconds(self._memories.now())
-            await self._use(partial(Mirror.receive, records=batch.records, now_ms=now_ms))
+            changed = await self._use(partial(Mirror.receive, records=batch.records, now_ms=now_ms))
             self._roster = None
+            if withdrawn := plan_withdrawals(changed, self.membership.author):
+                await self.add_records(withdrawn)
         await self._use(lambda mirror: mirror.set_cursor(newest))
 
     async def _use(self, call: Callable[[Mirror], T]) -> T:

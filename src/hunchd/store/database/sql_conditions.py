@@ -64,11 +64,6 @@ def match_range(column: str, first: int, end: int) -> str:
     return f"{column} >= {int(first)} AND {column} < {int(end)}"
 
 
-def negate(condition: str) -> str:
-    """Return the condition for the rows that do not meet `condition`."""
-    return f"NOT ({condition})"
-
-
 def join_conditions(*conditions: str) -> str:
     """Join conditions with AND; empty conditions are ignored."""
     return " AND ".join(f"({condition})" for condition in conditions if condition)
