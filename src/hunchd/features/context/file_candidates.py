@@ -37,10 +37,10 @@ LEAST_NAMED = 0.055
 MOST_NAMED = 6
 LEAST_LIST = 0.18
 # … and from which more files are named without a reason, and how many the whole list names. One in fifteen of these is
-# needed, and one in thirty of those that only a large budget names.
+# needed, and one in twenty of those that only a large budget names.
 LARGE_BUDGET = 8_000  # tokens
-LEAST_MENTIONED, LEAST_MENTIONED_LARGE = 0.045, 0.02
-MOST_MENTIONED, MOST_MENTIONED_LARGE = 10, 20
+LEAST_MENTIONED, LEAST_MENTIONED_LARGE = 0.045, 0.035
+MOST_MENTIONED, MOST_MENTIONED_LARGE = 10, 12
 LEAST_HUB = 0.1  # … for a file that many changes include, such as a change log
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
