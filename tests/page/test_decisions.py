@@ -99,8 +99,9 @@ def test_line_shown_less_stays(visit: Visit, page_daemon: RunningDaemon, shop: d
 def test_rule_of_joint_line_goes_alone(browser: Any, page_daemon: RunningDaemon, homes: Path) -> None:
     repository = make_shop(homes / "page-rules")
     tools = "[tool.ruff]\nline-length = 90\n[tool.mypy]\nstrict = true\n[tool.pytest.ini_options]\naddopts = '-q'\n"
-    hooks = "repos:\n- repo: https://github.com/astral-sh/ruff-pre-commit\n  hooks:\n  - id: ruff-format\n"
-    files = {"pyproject.toml": tools, ".pre-commit-config.yaml": hooks, "tox.ini": "[testenv]\ncommands = pytest\n"}
+    steps = "".join(f"    - run: {command}\n" for command in ("ruff check .", "mypy .", "pytest"))
+    workflow = f"on: [push]\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n{steps}"
+    files = {"pyproject.toml": tools, ".github/workflows/ci.yml": workflow}
     commit(repository, "Add tools", files)
     project = page_daemon.add(repository)
     visit = Visit(browser, page_daemon)
