@@ -75,13 +75,15 @@ def test_session_compiles_what_was_said(client: Client) -> None:
 def test_facts_and_context_of_project(client: Client, daemon: RunningDaemon, tmp_path: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     project = client.add_project(shop)["id"]
-    daemon.wait_until(lambda: client.get_context("src/shop/cart.py", project=shop)["items"], within=60, what="index")
+    daemon.wait_until(lambda: client.search("cart", project=project, kinds=["code"]), within=60, what="index")
 
-    id_ = client.remember("Invoices are rounded half up.", project=shop)
+    id_ = client.remember("Invoices in src/shop/cart.py are rounded half up.", project=shop)
+    shown = client.get_context("src/shop/cart.py", project=shop)
     found = client.search("how are invoices rounded", project=project, kinds=["fact"])
     client.forget(id_)
 
     assert found[0]["id"] == id_
+    assert "rounded half up" in json.dumps(shown["items"])
     assert id_ not in [each["id"] for each in client.search("invoices rounded", project=project, kinds=["fact"])]
 
 

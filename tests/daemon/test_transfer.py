@@ -73,6 +73,7 @@ def test_export_import_export_round_trip(daemon: RunningDaemon, shop: Path, home
         "/sessions/s/messages", {"messages": [{"role": "user", "content": "I prefer tabs"}], "project": str(shop)}
     )
     daemon.post("/sessions/s/end", {})
+    daemon.wait_until(lambda: exported(daemon) == exported(daemon), within=60, what="settle")
     lines = exported(daemon)
     daemon.stop()
     shop.rename(shop.with_name("gone"))  # elsewhere the files are not read a second time

@@ -615,7 +615,8 @@ def test_other_files_are_listed_with_reasons() -> None:
         PredictedFile("late.py", 0.0, 0.06, ("changed lately",), is_specific=False),
         PredictedFile("yarn.lock", 0.0, 0.06, ("changed together 2 of 4 times",)),
         PredictedFile("d.py", 0.0, 0.045, ("imports this file",)),
-        PredictedFile("x.py", 0.0, 0.03, ("imports this file",)),
+        PredictedFile("x.py", 0.0, 0.04, ("imports this file",)),
+        PredictedFile("y.py", 0.0, 0.03, ("imports this file",)),
     ]
 
     def offered(budget: int, *files: PredictedFile) -> list[str]:
@@ -623,8 +624,8 @@ def test_other_files_are_listed_with_reasons() -> None:
         return [piece.forms[0][1] for piece in build_candidates(make_input(**given))]
 
     listed = "less likely: lib/0.py (same folder), b.py (2 of the last 20 times), c.py (imports this file)"
-    assert offered(2_000, *rest) == ["a.py", listed]
-    assert offered(8_000, *rest) == ["a.py", f"{listed}; perhaps late.py, d.py"]
+    assert offered(2_000, *rest) == ["a.py", f"{listed}; perhaps late.py, d.py"]
+    assert offered(8_000, *rest) == ["a.py", f"{listed}; perhaps late.py, d.py, x.py"]
     assert offered(8_000, *rest[:2]) == ["a.py"], "too unlikely as a whole"
 
 
