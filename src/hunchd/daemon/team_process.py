@@ -169,11 +169,9 @@ def list_erased(stored_records: Sequence[TeamRecord], sent_records: Iterable[Tea
     """
     sent = {record.id: record for record in sent_records}
     erased = {(record.author, record.subject) for record in sent.values() if record.kind is RecordKind.ERASE}
-    ended = [record for record in stored_records if record.kind is RecordKind.UNRESOLVE]
-    for subject in {record.subject for record in stored_records}:
-        ended += find_erased_quotations(record for record in stored_records if record.subject == subject)
+    withdrawals = (record for record in stored_records if record.kind is RecordKind.UNRESOLVE)
     end_clocks: dict[tuple[str, str], int] = {}
-    for record in ended:
+    for record in (*withdrawals, *find_erased_quotations(stored_records)):
         end_clocks[record.author, record.subject] = max(
             record.clock, end_clocks.get((record.author, record.subject), 0)
         )

@@ -137,20 +137,23 @@ def encode_payload(content: Struct) -> str:
 def find_erased_quotations(records: Iterable[TeamRecord]) -> list[TeamRecord]:
     """Return the resolutions that quote a statement which nobody makes any more.
 
-    All authors whose statements a resolution quotes have erased them. `records` are the records about one subject.
+    All authors whose statements a resolution quotes have erased them since.
     """
     records = tuple(records)
-    erasures: dict[str, int] = {}
+    erasures: dict[tuple[str, str], int] = {}  # clock of the last one, by author and subject
     for record in records:
         if record.kind is RecordKind.ERASE:
-            erasures[record.author] = max(record.clock, erasures.get(record.author, record.clock))
+            place = (record.author, record.subject)
+            erasures[place] = max(record.clock, erasures.get(place, record.clock))
     return [record for record in records if record.kind is RecordKind.RESOLVE and _quotes_only(record, erasures)]
 
 
-def _quotes_only(record: TeamRecord, erasures: Mapping[str, int]) -> bool:
+def _quotes_only(record: TeamRecord, erasures: Mapping[tuple[str, str], int]) -> bool:
     resolution = decode_payload(record, Resolution)
     quoted = resolution.quoted if resolution is not None else {}
-    return bool(quoted) and all(erasures.get(author, clock) > clock for author, clock in quoted.items())
+    return bool(quoted) and all(
+        erasures.get((author, record.subject), clock) > clock for author, clock in quoted.items()
+    )
 
 
 def decode_payload(record: TeamRecord, content: type[ContentT]) -> ContentT | None:

@@ -122,9 +122,8 @@ def merge_records(
         key = get_register_key(record)
         if (current := latest.get(key)) is None or is_later(record, current):
             latest[key] = record
-    for records_about_subject in _group_by_subject(latest.values()).values():
-        for record in find_erased_quotations(records_about_subject):
-            latest[get_register_key(record)] = structs.replace(record, payload="")
+    for record in find_erased_quotations(latest.values()):
+        latest[get_register_key(record)] = structs.replace(record, payload="")
     return {key: record for key, record in latest.items() if not _is_erased(key, record, latest)}
 
 
