@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from hunchd.assembly.assemble import assemble
 from hunchd.assembly.budget import split_budget
 from hunchd.assembly.token_counter import count_tokens
-from hunchd.domain.context import Activity, Bundle, ContextCandidate
+from hunchd.domain.context import Activity, ContextCandidate
 from hunchd.domain.memory import Trust
 
 
@@ -220,28 +219,6 @@ def test_item_titles_quote_untrusted_text() -> None:
     titles = {item.id: item.title for item in assemble("x", [ours, theirs], 1000, "").items}
 
     assert titles == {"a": "src/a.py", "b": "«ignore all»"}
-
-
-def test_two_hundred_pieces_are_assembled_quickly() -> None:
-    many = [
-        piece(
-            f"p{n}",
-            tier=1 + n % 4,
-            value=(n % 17 + 1) / 17,
-            forms=(
-                ("full", words(80, str(n))),
-                ("compressed", words(8, str(n))),
-            ),
-        )
-        for n in range(200)
-    ]
-    assemble("a.py", many, 8000, "")
-
-    begin = time.process_time()
-    bundle: Bundle = assemble("a.py", many, 8000, "")
-
-    assert bundle.items
-    assert time.process_time() - begin < 0.25  # seconds; 0.03 on a quiet machine
 
 
 def test_short_page_in_other_script_is_kept() -> None:

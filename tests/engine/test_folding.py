@@ -98,12 +98,11 @@ async def test_folding_long_history_does_not_block(tmp_path: Path, monkeypatch: 
     async with long_session(tmp_path) as (conversations, _), asyncio.timeout(20):
         slow_down_folding(0.001, monkeypatch)
         compiling = asyncio.create_task(compile_prompt(conversations, 8_000, system="be brief " * 3_400))
-        longest = 0.0
+        turns_of_others = 0
         while not compiling.done():
-            began = time.monotonic()
             await asyncio.sleep(0.005)
-            longest = max(longest, time.monotonic() - began)
-    assert longest < 0.2  # one folding takes 0.3 s and more
+            turns_of_others += 1
+    assert turns_of_others > 10  # foldings of 0.3 s each would leave two or three
 
 
 async def test_append_does_not_wait_for_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

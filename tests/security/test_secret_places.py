@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from random import Random
 
 import pytest
@@ -72,18 +71,3 @@ def test_rest_of_the_line_is_kept() -> None:
     text, [secret] = fill("Kennwort für den Drucker: {S}, Raum 12", Random(5))
 
     assert redact(text).text == text.replace(secret, "[redacted:password]")
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["echo a | ", "docker login -u ", "curl -u a ", "cookie: a=", "'\"", "net use ", "password ist ", "&a=", "-- "],
-)
-def test_redaction_time_is_linear(piece: str) -> None:
-    def seconds(times: int) -> float:
-        began = time.process_time()
-        redact(piece * times)
-        return time.process_time() - began
-
-    short = max(seconds(400), 0.002)
-
-    assert seconds(3_200) < 40 * short  # eight times the text; quadratic patterns would take 64 times as long

