@@ -94,6 +94,8 @@ def test_query_hostile_text_is_read_quickly() -> None:
         ("CHANGES.rst", Role.CHANGELOG),
         ("Release.md", Role.DOCS),
         ("examples/basic/main.go", Role.EXAMPLE),
+        ("crates/shop/benches/sum.rs", Role.EXAMPLE),
+        ("src/benchmark/mod.rs", Role.SOURCE),  # what the program is about
         ("vendor/lib/x.go", Role.VENDORED),
         ("package-lock.json", Role.GENERATED),
         (".github/workflows/ci.yml", Role.CONFIG),

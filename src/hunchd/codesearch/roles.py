@@ -39,7 +39,8 @@ _TEST = re.compile(
     r"|(?i:(^|/)[\w.-]*[_-]tests?(/|$))|\.Tests?/|(^|/)src/test/"
 )
 _EXAMPLE = re.compile(
-    r"(?i)(^|/)_?(examples?|samples?|demos?|playground|tutorials?|bench(es|marks?)?|benchmarking|perf|fuzz\w*)(/|$)"
+    r"(?i)(^|/)_?(examples?|samples?|demos?|playground|tutorials?)(/|$)"
+    r"|^((?!(src|lib|internal|pkg)/)[^/]+/)*_?(bench(es|marks?)?|benchmarking|perf|fuzz\w*)(/|$)"
     r"|(^|/)(example|bench|demo)s?[_.\-][^/]*$|[_-](bench|benchmark|example)\.\w+$|(^|/)installer/templates/"
 )
 _CHANGELOG = re.compile(
