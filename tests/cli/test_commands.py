@@ -18,7 +18,7 @@ from hunchd.cli.commands import COMMANDS
 from hunchd.cli.context import format_progress
 from hunchd.cli.main import main
 from hunchd.cli.parser import build_parser, render_overview
-from hunchd.cli.status import _summarize_run
+from hunchd.cli.status import _summarize_run, format_value
 from tests.cli.fake_daemon import FakeDaemon, bundle, project_at
 
 Output = pytest.CaptureFixture[str]
@@ -263,6 +263,10 @@ def test_command_imports_no_heavy_module(fake: FakeDaemon) -> None:
     heavy = ("asyncio", "aiohttp", "numpy", "rich", "lancedb", "pyarrow", "fastembed", "tree_sitter", "git")
     slow = ("http", "ssl", "email", "subprocess", "logging", "urllib.request")
     assert [name for name in (*heavy, *slow) if name in loaded] == []
+
+
+def test_status_names_what_is_on() -> None:
+    assert format_value({"bytes": 2_000, "running": True, "full": False}) == "bytes 2.0 kB · running · full no"
 
 
 def test_colours_only_on_capable_terminals(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:

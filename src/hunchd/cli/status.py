@@ -172,6 +172,8 @@ def _format_field(name: str, value: Any) -> str:
             return f"{label} {value:.1f} %"
     if isinstance(value, Mapping):
         return f"{label} ({format_value(value)})"
+    if value is True:
+        return label
     return f"{label} {format_value(value)}"
 
 
