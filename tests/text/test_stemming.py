@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hunchd.text.stemming import stem_english, stem_light, stem_prefix, stem_statement, strip_plural
 
 
 def test_stem_english_is_snowball() -> None:
     assert [stem_english(word) for word in ("caching", "replies", "us")] == ["cach", "repli", "us"]
+
+
+@pytest.mark.parametrize(
+    ("base", "inflected"), [("add", "added"), ("add", "adding"), ("err", "erred"), ("egg", "eggs")]
+)
+def test_short_stem_keeps_its_double_letter(base: str, inflected: str) -> None:
+    assert stem_english(inflected) == stem_english(base)
 
 
 def test_stem_prefix_begins_every_form() -> None:

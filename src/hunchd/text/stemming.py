@@ -1,6 +1,6 @@
 """Stemmers for English words, from the strictest to the lightest.
 
-They serve different purposes, so none can replace another. The full-text index uses Snowball. The ranking searches
+They serve different purposes, so none can replace another. The word indexes use Snowball. The ranking searches
 texts for stems, so a stem must be a prefix of all forms of its word. The predictor's weights were trained on its
 stems, and its snapshots contain their hashes. The stems of statements are compared with tables of synonyms.
 """
@@ -46,10 +46,10 @@ def normalize_spelling(word: str) -> str:
 def stem_english(word: str) -> str:
     """Return the Snowball stem of a word.
 
-    The database's full-text index uses these stems.
+    "added" has the stem of "add", as in Snowball 3; the version used here would end it at "ad".
     """
     stem: str = _load_snowball().stem_word(word)
-    return stem
+    return stem + stem[1] if len(stem) == 2 and word.startswith(stem + stem[1]) else stem
 
 
 @lru_cache(maxsize=1)
