@@ -376,20 +376,10 @@ COMMANDS: Final = (
         "import",
         DATA_GROUP,
         "import an export",
-        "Imports an export. Known entries are skipped. With --colleague, somebody else's export of a project is\n"
-        "imported as their statements, beside yours; conflicts become contradictions.",
+        "Imports an export. Known entries are skipped.",
         f"{COMMANDS_PACKAGE}.transfer:import_",
-        (
-            argument("file", metavar="FILE", help="JSON Lines from `hunch export`; - reads standard input"),
-            argument("--colleague", metavar="NAME", help="import a colleague's export of one project, under this name"),
-            argument(
-                "--project",
-                metavar="DIR|ID",
-                default=".",
-                help="with --colleague: your own project to import into (default: .)",
-            ),
-        ),
-        ("hunch import hunchd.jsonl", "hunch import ada.jsonl --colleague Ada"),
+        (argument("file", metavar="FILE", help="JSON Lines from `hunch export`; - reads standard input"),),
+        ("hunch import hunchd.jsonl",),
     ),
     Command(
         "erase",

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, Final
-from urllib.parse import urlencode
 
 from hunchd.cli.daemon_control import connect, find_lock_holder, stop_process
 from hunchd.cli.errors import CommandError, WrongUsage
@@ -22,7 +21,7 @@ from hunchd.cli.targets import find_registered_project
 from hunchd.config.app_paths import AppPaths, resolve_app_paths
 
 _BLOCK_BYTES: Final = 65_536  # bytes sent at a time
-_IMPORTED_COUNTS: Final = ("projects", "memories", "signals", "known", "contradictions")
+_IMPORTED_COUNTS: Final = ("projects", "memories", "signals", "known")
 _MAX_LISTED: Final = 10  # rejected lines that are listed
 _LINES_TYPE: Final = "application/x-ndjson"
 
@@ -74,14 +73,7 @@ def import_(arguments: Namespace) -> int:
     with ExitStack() as stack:
         file = sys.stdin.buffer if arguments.file == "-" else stack.enter_context(_open_input(arguments.file))
         client = connect(start=not arguments.no_start)
-        query = ""
-        if arguments.colleague:
-            parameters = {
-                "colleague": arguments.colleague,
-                "project": find_registered_project(client, arguments.project)["path"],
-            }
-            query = f"?{urlencode(parameters)}"
-        answer = client.upload(f"/import{query}", iter(lambda: file.read(_BLOCK_BYTES), b""), kind=_LINES_TYPE)
+        answer = client.upload("/import", iter(lambda: file.read(_BLOCK_BYTES), b""), kind=_LINES_TYPE)
     if arguments.json:
         print_json(answer)
     else:

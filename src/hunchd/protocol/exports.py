@@ -35,14 +35,13 @@ class ImportLine(NamedTuple):
     data: JsonObject
 
 
-class ImportCounts(Struct, kw_only=True, omit_defaults=True):
+class ImportCounts(Struct, kw_only=True):
     """Number of imported lines for each outcome, and a list of rejected lines."""
 
-    projects: Annotated[Count | None, Meta(description="not for a colleague's export")] = None
+    projects: Count
     memories: Count
-    signals: Annotated[Count | None, Meta(description="not for a colleague's export")] = None
+    signals: Count
     known: Count
-    contradictions: Annotated[Count | None, Meta(description="only for a colleague's export")] = None
     skipped: Count
     rejected: Annotated[list[Rejection], Meta(description=f"the first {MAX_LISTED_REJECTIONS}")]
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final, Literal, get_args
 from msgspec import Meta, Struct, structs
 
 from hunchd.domain.context import Activity, Level
-from hunchd.domain.errors import InvalidInput
 from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
@@ -379,22 +378,6 @@ class NearQuery(Request, frozen=True, kw_only=True):
 
 class ExportQuery(Request, frozen=True, kw_only=True):
     project: Annotated[ProjectRef | None, Meta(description="export only this project")] = None
-
-
-class ImportQuery(Request, frozen=True, kw_only=True):
-    """Query parameters for POST /import, empty if users import their own export."""
-
-    colleague: Annotated[
-        Annotated[str, Meta(max_length=100)] | None, Meta(description="name of the colleague who exported the lines")
-    ] = None
-    project: Annotated[ProjectRef | None, Meta(description="the project that the lines are about")] = None
-
-    def check(self, fields: Fields) -> None:
-        if (self.colleague is None) != (self.project is None):
-            raise InvalidInput(
-                "'colleague' and 'project' must be given together",
-                field="colleague" if self.colleague is None else "project",
-            )
 
 
 class MemoriesQuery(Request, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from aiohttp import web
 from hunchd import PROTOCOL, __version__
 from hunchd.protocol.exports import ExportLine, ImportedAnswer
 from hunchd.protocol.fields import get_batch
-from hunchd.protocol.requests import ExportQuery, ImportQuery, ListSlice, NewProject
+from hunchd.protocol.requests import ExportQuery, ListSlice, NewProject
 from hunchd.protocol.responses import (
     AcceptedAnswer,
     HealthAnswer,
@@ -124,20 +124,10 @@ class ServerHandlers:
     @route(
         "POST /import", "import", body=ExportLine, takes=(JSON_LINES, "application/jsonl", JSON), errors=(404, 429, 507)
     )
-    async def import_lines(self, request: web.Request, query: ImportQuery) -> ImportedAnswer:
-        """Import exported lines; a line that is already stored changes nothing.
-
-        With `colleague` and `project`, the lines are imported as that colleague's statements, beside what is stored
-        about the project; conflicts are reported as contradictions.
-        """
+    async def import_lines(self, request: web.Request) -> ImportedAnswer:
+        """Import exported lines; a line that is already stored changes nothing."""
         lines = ImportLines(request, self._limits)
-        if query.colleague is not None and query.project is not None:
-            result = await self._engine.transfer.import_from_colleague(
-                lines.read_lines(), name=query.colleague, project=query.project
-            )
-        else:
-            result = await self._engine.transfer.import_lines(lines.read_lines())
-        return lines.summarize(result)
+        return lines.summarize(await self._engine.transfer.import_lines(lines.read_lines()))
 
     @route("GET /events", "events", answers={"text/event-stream": TEXT}, errors=(429,))
     async def stream_events(self, request: web.Request) -> web.StreamResponse:

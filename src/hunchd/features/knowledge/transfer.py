@@ -20,7 +20,6 @@ from hunchd.domain.facts import MemoryChange, get_valid_from, is_same_value, ret
 from hunchd.domain.filters import is_in_family
 from hunchd.domain.json_values import JsonObject
 from hunchd.domain.memory import CHUNK, Kind, Memory, Status
-from hunchd.features.knowledge.colleague_import import ColleagueImporter
 from hunchd.ingestion.redaction import redact, redact_values
 from hunchd.protocol.export_integrity import build_closing_line, build_opening_line
 from hunchd.protocol.exports import (
@@ -77,7 +76,6 @@ class MemoryTransfer:
     ) -> None:
         self._projects = projects
         self._memories = memories
-        self._colleague_importer = ColleagueImporter(memories)
         self._store = store
         self._writer = writer
         self._now = now
@@ -134,27 +132,6 @@ class MemoryTransfer:
             skipped=state.skipped,
             rejected=state.rejected,
         )
-
-    async def import_from_colleague(self, lines: AsyncIterator[ImportLine], *, name: str, project: str) -> ImportCounts:
-        """Import a colleague's export of a project as statements by that colleague.
-
-        Raises InvalidInput if the export contains several projects, because it is unclear which of them is meant.
-        """
-        owner = self._projects.find(project)[0].id
-        memories: list[Memory] = []
-        async for line in lines:
-            if line.type in MEMORY_TYPES:
-                memories.append(redact_memory(memory_from_json(line.data)))
-        theirs = {memory.project for memory in memories if memory.project is not None}
-        if len(theirs) > 1:
-            raise InvalidInput(
-                "the export contains several projects",
-                hint="to export a single project, run `hunch export --project .`",
-            )
-        attributed_memories = [
-            replace(memory, project=owner) if memory.project is not None else memory for memory in memories
-        ]
-        return await self._colleague_importer.import_memories(attributed_memories, name)
 
     def _sort_line(self, line: ImportLine, state: _ImportState) -> None:
         match line.type:
