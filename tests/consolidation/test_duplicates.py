@@ -104,10 +104,6 @@ def test_inflections_and_spellings_are_duplicates(one: str, other: str) -> None:
             "Show what `cargo add` prints when the sign is missing, and add a test of cargo install and its versions",
         ),
         (
-            "Clean up the messages of failing summary checks of patches",
-            "Clean up the messages of failing summary checks of patches - several candidates",
-        ),
-        (
             "In a.py and b.py Client.stop() of the pool closes each socket of a release build",
             "In a.py and b.py Client.stop() of the pool leaks each socket of a release build",
         ),

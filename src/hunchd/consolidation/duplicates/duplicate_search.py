@@ -322,10 +322,6 @@ def _measure_coverage(shorter: Sequence[Sentence], longer: Sequence[Sentence], r
             return 0.0
         uncovered_words.remove(best)
         covered_count += best.length
-    if any(
-        one.is_continuation and not DISTINGUISHING_WORDS.issuperset(one.words) for one in uncovered_words
-    ):  # the addition says more than "fixes #4133"
-        return 0.0
     max_added = (
         MAX_ADDED_SHARE
         if all(one.distinguishing <= DISTINGUISHING_WORDS for one in uncovered_words)

@@ -66,7 +66,6 @@ class Sentence:
     words: dict[str, int]
     distinguishing: frozenset[str]  # numbers, names in code, denials, actions
     length: int  # words
-    is_continuation: bool = False  # follows a dash and adds to what precedes it
 
 
 def join_sentences(sentences: Sequence[Sentence]) -> Sentence:
@@ -79,17 +78,12 @@ def join_sentences(sentences: Sequence[Sentence]) -> Sentence:
 
 
 def parse_sentences(memory: Memory) -> tuple[Sentence, ...]:
-    parsed_sentences = (
-        _parse_sentence(piece, is_continuation=place > 0)
-        for pieces in _split_pieces(memory)
-        for place, piece in enumerate(pieces)
-    )
-    return tuple(one for one in parsed_sentences if one is not None)
+    return tuple(one for piece in _split_pieces(memory) if (one := _parse_sentence(piece)) is not None)
 
 
-def _split_pieces(memory: Memory) -> Iterator[list[str]]:
-    """Yield, for each sentence, the pieces between its dashes."""
-    return (_DASH.split(part) for part in split_at_stops(_normalize(_read_text(memory))))
+def _split_pieces(memory: Memory) -> Iterator[str]:
+    """Yield the sentences of a memory; a dash ends a sentence."""
+    return (piece for part in split_at_stops(_normalize(_read_text(memory))) for piece in _DASH.split(part))
 
 
 def _read_text(memory: Memory) -> str:
@@ -108,7 +102,7 @@ def _normalize(text: str) -> str:
     return _MARKUP.sub(lambda match: match[1] or match[3] or "", text)
 
 
-def _parse_sentence(text: str, *, is_continuation: bool) -> Sentence | None:
+def _parse_sentence(text: str) -> Sentence | None:
     words: dict[str, int] = {}
     distinguishing_words: list[str] = []
     for is_distinguishing, token_words in _iter_tokens(text):
@@ -121,7 +115,7 @@ def _parse_sentence(text: str, *, is_continuation: bool) -> Sentence | None:
                 words[word] = words.get(word, 0) + 1
     distinct = frozenset(distinguishing_words) if distinguishing_words else EMPTY
     length = sum(words.values()) + sum(word not in words for word in distinct)
-    return Sentence(words, distinct, length, is_continuation) if length else None
+    return Sentence(words, distinct, length) if length else None
 
 
 def _iter_tokens(text: str) -> Iterator[tuple[bool, tuple[str, ...]]]:
@@ -181,9 +175,8 @@ def contains_beginning(one: Memory, other: Memory) -> bool:
 
 
 def _iter_piece_words(memory: Memory) -> Iterator[list[str]]:
-    for pieces in _split_pieces(memory):
-        for piece in pieces:
-            yield [word for _, token_words in _iter_tokens(piece) for word in token_words]
+    for piece in _split_pieces(memory):
+        yield [word for _, token_words in _iter_tokens(piece) for word in token_words]
 
 
 def has_swapped_roles(one: Memory, other: Memory) -> bool:
