@@ -145,7 +145,7 @@ def test_parsed_drops_hidden_characters_and_outside_files() -> None:
         "\x1b[31mred\x07\u202etext".encode(),
     )
 
-    assert (file.key, file.value, file.content) == ("package manager", "npm", "[31mredtext")
+    assert (file.key, file.value, file.content) == ("package manager", "npm", "redtext")
     assert (file.files, file.by, file.since, file.id) == (("src/a.py",), "", None, "")
 
 

@@ -23,6 +23,7 @@ from hunchd.domain.kinds import describe
 from hunchd.domain.memory import Kind, Memory
 from hunchd.domain.sharing import CATEGORY_FOLDERS, KIND_FOLDERS, SHARED_FOLDER, SUBFOLDERS
 from hunchd.protocol.memories import derive_title
+from hunchd.text.invisible import remove_invisible
 
 MAX_FILE_BYTES: Final = 64 * 1024  # bytes of a file
 MAX_TEXT_CHARACTERS: Final = 15_000  # characters below the front matter: some pages; longer texts are documentation
@@ -44,7 +45,6 @@ _CONFLICT_MARKER: Final = re.compile(r"^[<>]{7}(?: |$)", re.MULTILINE)
 _FRACTION: Final = re.compile(r"0(?:\.\d{1,6})?|1(?:\.0{1,6})?")
 _NAME: Final = re.compile(r"[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,4}")
 _ID: Final = re.compile(r"[A-Za-z0-9]{1,40}")
-_LINE_END: Final = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # Device names reserved by Windows.
 _WINDOWS_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)")
 
@@ -196,14 +196,8 @@ def parse_shared_file(path: str, content: bytes) -> SharedFile:
 
 
 def strip_invisible(text: str) -> str:
-    """Remove characters that hide or reorder text, and normalise the rest.
-
-    The characters removed are escape, control, zero-width and directional characters.
-    """
-    normalized_text = _LINE_END.sub("\n", text).replace("\t", "    ")
-    if normalized_text.isascii() and normalized_text.replace("\n", "").isprintable():
-        return normalized_text
-    return unicodedata.normalize("NFC", "".join(each for each in normalized_text if each == "\n" or _is_visible(each)))
+    """Remove characters that hide or reorder text, and normalise the rest."""
+    return unicodedata.normalize("NFC", remove_invisible(text).replace("\t", "    "))
 
 
 def strip_invisible_line(text: str) -> str:
@@ -217,10 +211,6 @@ def clean_person_name(text: str) -> str:
     """
     name = strip_invisible_line(text)
     return name if len(name) <= 60 and _NAME.fullmatch(name) else ""
-
-
-def _is_visible(character: str) -> bool:
-    return character.isprintable() and not 0xFE00 <= ord(character) <= 0xFE0F and ord(character) < 0xE0000
 
 
 def _decode(content: bytes) -> str:

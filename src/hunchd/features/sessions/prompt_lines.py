@@ -10,7 +10,7 @@ from datetime import datetime, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from hunchd.assembly.fencing import fence, make_nonce, quote, remove_invisible, to_single_line
+from hunchd.assembly.fencing import fence, make_nonce, quote, to_single_line
 from hunchd.assembly.token_counter import count_tokens
 from hunchd.core.memory.session_log import SessionHead
 from hunchd.core.state.relative_time import format_age
@@ -22,6 +22,7 @@ from hunchd.ingestion.statement_classifier import compute_probabilities
 from hunchd.protocol.search_results import SearchResult
 from hunchd.retrieval.question_kinds import rate_kinds
 from hunchd.retrieval.question_words import count_stems
+from hunchd.text.invisible import remove_invisible
 from hunchd.text.stemming import stem_prefix
 from hunchd.text.words import extract_terms
 
