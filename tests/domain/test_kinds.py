@@ -41,6 +41,7 @@ from hunchd.protocol import shared_files
 from hunchd.protocol.child import HelperProcess
 from hunchd.protocol.memories import memory_from_json, memory_to_json, parse_draft
 from hunchd.store.client import StoreClient, build_command, build_environment
+from hunchd.store.port import RankedQuery, StoreQuery
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 OLD = NOW - timedelta(days=200)
@@ -56,9 +57,8 @@ async def main() -> dict:
         await store.put([note])
         said["stored"] = await store.get(["n1"], "p") == [note]
         only = Filters(project="p", kinds=(Kind("note"),))
-        said["found"] = [hit.memory.id for hit in (await store.search("heron", only, 5)).hits]
-        ranked = await store.search_ranked("heron", only, 5, (), k_without_messages=None, depth="shallow", results=5,
-                                           branch_fact_ids=(), now=NOW, embedding_wait=0)
+        said["found"] = [hit.memory.id for hit in (await store.search(StoreQuery("heron", only, 5))).hits]
+        ranked = await store.search_ranked(RankedQuery("heron", only, 5, results=5, now=NOW, embedding_wait=0), ())
         said["result"] = {name: getattr(ranked.results[0], name) for name in ("kind", "at")}
         said["exported"] = memory_from_json(json.loads(json.dumps(memory_to_json(note)))) == note
         said["draft"] = parse_draft({"kind": "note", "content": "x", "project": "p"}).kind

@@ -15,7 +15,7 @@ from hunchd.domain.memory import Kind, Memory
 from hunchd.features.contradictions import contradiction_search
 from hunchd.features.contradictions.contradiction_search import ContradictionSearch
 from hunchd.store.memory_cache import MemoryCache
-from hunchd.store.port import SearchHits
+from hunchd.store.port import SearchHits, StoreQuery
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 pytestmark = pytest.mark.asyncio
@@ -31,10 +31,10 @@ class EmptyStore:
         self.looked: list[str] = []
         self.modes: list[str] = []
 
-    async def search(self, question: str, *_: Any, mode: str, is_background: bool, **__: Any) -> SearchHits:
-        assert is_background
-        self.looked.append(question)
-        self.modes.append(mode)
+    async def search(self, request: StoreQuery) -> SearchHits:
+        assert request.is_background
+        self.looked.append(request.query)
+        self.modes.append(request.mode)
         return SearchHits()
 
 

@@ -35,7 +35,7 @@ from hunchd.store.client import StoreClient
 from hunchd.store.hits import Hit
 from hunchd.store.journal.journal import Journal
 from hunchd.store.memory_cache import MemoryCache
-from hunchd.store.port import MemoryPage, SearchHits, StoreStats
+from hunchd.store.port import MemoryPage, SearchHits, StoreQuery, StoreStats
 from hunchd.store.run_log import RunLog
 from tests.consolidation.made import NOW, memory
 
@@ -95,7 +95,7 @@ class Store:
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
         return sum(self.kept.pop(one, None) is not None for one in ids)
 
-    async def search(self, *_: Any, **__: Any) -> SearchHits:
+    async def search(self, request: StoreQuery) -> SearchHits:
         return SearchHits()
 
     async def stream_memories(self, project: str | None) -> AsyncIterator[dict[str, Any]]:
@@ -196,9 +196,11 @@ async def test_gate_ignores_changes_by_others(tmp_path: Path, monkeypatch: pytes
     told = [memory(f"m{number}", content=f"the zeppelin of berth {number}") for number in range(8)]
     async with open_run_fixture(tmp_path, *told) as it:
 
-        async def search(query: str, *_: Any, **__: Any) -> SearchHits:
+        async def search(request: StoreQuery) -> SearchHits:
             """Return the newest first, so that many similar memories precede the earlier ones."""
-            hits = [Hit(memory=one, lexical=9.0) for one in it.store.kept.values() if set(query.split()) & said(one)]
+            hits = [
+                Hit(memory=one, lexical=9.0) for one in it.store.kept.values() if set(request.query.split()) & said(one)
+            ]
             return SearchHits(tuple(sorted(hits, key=lambda hit: hit.memory.created, reverse=True)))
 
         def said(one: Memory) -> set[str]:
@@ -225,9 +227,11 @@ async def test_gate_ignores_changes_by_others(tmp_path: Path, monkeypatch: pytes
 def search_by_words(store: Store) -> Callable[..., Awaitable[SearchHits]]:
     """Return a search that finds active memories with a common word, histories first."""
 
-    async def search(query: str, filters: Filters, *_: Any, **__: Any) -> SearchHits:
-        words = set(query.split())
-        found = [one for one in store.kept.values() if matches(one, filters) and words & set(one.content.split())]
+    async def search(request: StoreQuery) -> SearchHits:
+        words = set(request.query.split())
+        found = [
+            one for one in store.kept.values() if matches(one, request.filters) and words & set(one.content.split())
+        ]
         found.sort(key=lambda one: (one.category != "history", one.id))
         return SearchHits(tuple(Hit(memory=one, lexical=9.0) for one in found))
 

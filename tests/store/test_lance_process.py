@@ -16,6 +16,7 @@ from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
 from hunchd.protocol.child import HelperProcess
 from hunchd.store.client import StoreClient, build_command, build_environment
+from hunchd.store.port import StoreQuery
 from tests.store.examples import full_memory, memory
 
 P = Filters(project="p")
@@ -34,7 +35,7 @@ async def store(tmp_path: Path) -> AsyncIterator[StoreClient]:
 
 
 async def test_search_in_unknown_project_creates_nothing(store: StoreClient, tmp_path: Path) -> None:
-    assert (await store.search("anything", Filters(project="unknown"), 5)).hits == ()
+    assert (await store.search(StoreQuery("anything", Filters(project="unknown"), 5))).hits == ()
     assert not (tmp_path / "projects" / "unknown").exists()
 
 
@@ -54,7 +55,7 @@ async def test_erase_project_removes_its_folder(store: StoreClient, tmp_path: Pa
 async def test_specific_search_finds_key_path_or_title(store: StoreClient) -> None:
     await store.put([full_memory(), *(memory(n) for n in range(20, 30))])
     for name in ("database", "docs/adr/7.md", "adr-7", "m7"):
-        assert (await store.search(name, P, 3, depth="specific")).hits[0].memory.id == "m7", name
+        assert (await store.search(StoreQuery(name, P, 3, depth="specific"))).hits[0].memory.id == "m7", name
 
 
 async def test_idle_process_exits_and_restarts(tmp_path: Path) -> None:
@@ -93,9 +94,14 @@ async def test_reads_are_retried_after_kill(tmp_path: Path) -> None:
     store = StoreClient(child)
     kept = memory(1, "the journal was torn")
     await store.put([kept])
-    for reading in (store.search("torn", P, 5), store.list(P, 5), store.get(["m1"], "p"), store.fetch_stats()):
+    for reading in (
+        store.search(StoreQuery("torn", P, 5)),
+        store.list(P, 5),
+        store.get(["m1"], "p"),
+        store.fetch_stats(),
+    ):
         await answered_by_the_next(child, reading)
-    assert [hit.memory for hit in (await store.search("torn", P, 5)).hits] == [kept]
+    assert [hit.memory for hit in (await store.search(StoreQuery("torn", P, 5))).hits] == [kept]
     with pytest.raises(Unavailable, match="ended during the call"):  # nobody knows whether it was written
         await answered_by_the_next(child, store.put([memory(2)]))
     await child.stop()
@@ -125,7 +131,7 @@ async def test_missing_model_degrades_to_word_search(tmp_path: Path) -> None:
     )
     store = StoreClient(child)
     await store.put([memory(1, "the journal was torn")])
-    found = await store.search("torn journal", P, 5, embedding_wait=20.0)
+    found = await store.search(StoreQuery("torn journal", P, 5, embedding_wait=20.0))
     assert [hit.memory.id for hit in found.hits] == ["m1"]
     assert "only text search was used: the embedding model cannot be read" in found.degraded[0]
     assert "only text search is available" in (await store.fetch_stats()).degraded[0]
@@ -146,7 +152,7 @@ async def test_idle_embedding_enables_dense_search(tmp_path: Path) -> None:
     async with asyncio.timeout(40):
         while (await store.fetch_stats()).pending_embeddings:
             await asyncio.sleep(0.05)
-    found = await store.search("how does login state persist", P, 3, mode="dense", embedding_wait=10.0)
+    found = await store.search(StoreQuery("how does login state persist", P, 3, mode="dense", embedding_wait=10.0))
     assert found.degraded == ()
     assert found.hits[0].memory.id == "m1"
     assert found.hits[0].similarity is not None
@@ -160,7 +166,7 @@ async def test_embedding_finishes_beside_constant_requests(tmp_path: Path) -> No
     await store.put([memory(n, f"The build of wheel {n} runs on Windows.") for n in range(40)])
     async with asyncio.timeout(120):
         while store.pending_embeddings:  # reported by each answer
-            await store.search("wheel", P, 3, mode="lexical")
+            await store.search(StoreQuery("wheel", P, 3, mode="lexical"))
     assert store.is_stats_outdated
     assert (await store.fetch_stats()).projects["p"]["embedded"] == 40
     await child.stop()
@@ -176,7 +182,7 @@ async def test_ended_process_has_no_pending_embeddings(tmp_path: Path) -> None:
             while child.pid is not None:
                 await asyncio.sleep(0.1)
         assert store.pending_embeddings == 0  # nobody asked in between
-        assert (await store.search("roof", P, 5)).hits[0].memory.id == "m1"
+        assert (await store.search(StoreQuery("roof", P, 5))).hits[0].memory.id == "m1"
         assert (await store.fetch_stats()).projects["p"]["embedded"] == 1
     finally:
         await child.stop()

@@ -17,7 +17,6 @@ from hunchd.daemon.store_search import StoreSearch
 from hunchd.domain.errors import StoreError
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind
-from hunchd.store.client import StoreQuery
 from hunchd.store.database import word_index_lifecycle
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.collection_registry import CollectionRegistry
@@ -26,6 +25,7 @@ from hunchd.store.database.word_index_lifecycle import INDEX_FILE
 from hunchd.store.hits import SearchCandidate
 from hunchd.store.indexes import postings_file
 from hunchd.store.indexes.terms import count_terms
+from hunchd.store.port import StoreQuery
 from tests.store.examples import MODEL, embedded, found_row, memory
 
 P = Filters(project="p")
@@ -112,9 +112,7 @@ async def test_incomplete_index_is_completed_and_reported(folder: Path, monkeypa
 
 
 async def searched(collections: CollectionRegistry) -> tuple[list[tuple[SearchCandidate, Sequence[str]]], list[str]]:
-    request = StoreQuery(
-        query="text 6 swan", filters=P, k=5, k_without_messages=None, mode="lexical", depth="shallow", embedding_wait=0
-    )
+    request = StoreQuery("text 6 swan", P, 5, mode="lexical", embedding_wait=0)
     return await StoreSearch(collections, None).search(request)
 
 

@@ -43,7 +43,7 @@ from hunchd.ingestion import history
 from hunchd.ingestion.episodes import build_episode
 from hunchd.protocol.requests import Depth, SearchRequest
 from hunchd.repository.git import Git
-from hunchd.store.port import Mode
+from hunchd.store.port import Mode, StoreQuery
 from hunchd.text.words import tokenize
 
 MAX_RESULTS = 10
@@ -112,7 +112,9 @@ def build_searches(store: SearchStore, project: str, episodes: Sequence[Memory])
     def search_one_mode(mode: Mode) -> Search:
         async def search_store(question: RecallQuery) -> list[str]:
             filters = Filters(project=project, as_of=time_before(question), statuses=(Status.ACTIVE,))
-            findings = await store.store.search(question.text, filters, MAX_RESULTS, mode=mode, embedding_wait=60.0)
+            findings = await store.store.search(
+                StoreQuery(question.text, filters, MAX_RESULTS, mode=mode, embedding_wait=60.0)
+            )
             return [hit.memory.id for hit in findings.hits][:MAX_RESULTS]
 
         return search_store

@@ -16,6 +16,7 @@ from hunchd.features.search.search_service import SearchService
 from hunchd.protocol.child import HelperProcess
 from hunchd.store.client import StoreClient, build_command, build_environment
 from hunchd.store.memory_cache import MemoryCache
+from hunchd.store.port import StoreQuery
 from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norm
 from hunchd.text.words import tokenize
 
@@ -49,7 +50,9 @@ class SearchStore:
         while pending := (await self.store.fetch_stats()).pending_embeddings:
             on_pending(pending)
             await asyncio.sleep(0.5)
-        while (await self.store.search("anything", Filters(project=project), 1)).degraded:  # the model is being loaded
+        while (
+            await self.store.search(StoreQuery("anything", Filters(project=project), 1))
+        ).degraded:  # the model is being loaded
             await asyncio.sleep(0.5)
 
 

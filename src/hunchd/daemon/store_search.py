@@ -19,13 +19,13 @@ from hunchd.protocol.search_results import SearchResult
 from hunchd.retrieval.answering import QuestionReader, build_answer, drop_expired, map_branch_ids
 from hunchd.retrieval.fusion import make_selector
 from hunchd.retrieval.question_words import find_expansion_terms
-from hunchd.store.client import RankedQuery, StoreQuery, decode_hit
 from hunchd.store.database.collection import Collection
 from hunchd.store.database.collection_registry import CollectionRegistry
 from hunchd.store.database.queries import QueryVector
 from hunchd.store.database.tables import get_memory, parse_row
 from hunchd.store.hits import Hit, RankingHit, SearchCandidate
 from hunchd.store.indexes.tokenizer import build_query_text
+from hunchd.store.port import RankedQuery, StoreQuery
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,9 @@ class StoreSearch:
         self._model_name = model.name if model is not None else ""
         self._embedding_task: asyncio.Task[object] | None = None
 
-    async def search_ranked(self, request: RankedQuery) -> tuple[list[SearchResult], list[str]]:
+    async def search_ranked(
+        self, request: RankedQuery, cached_hits: Sequence[Hit]
+    ) -> tuple[list[SearchResult], list[str]]:
         """Return the ranked results for a query.
 
         The second value describes the parts of the search that were not available. Ranking takes place in this
@@ -58,7 +60,7 @@ class StoreSearch:
         filters, readings, now = request.filters, QuestionReader(request.query), request.now
         hits_found, degradations = await self.search(request, readings.read)
         hits = drop_expired(readings.build_glimpses(hits_found), filters.as_of or now)
-        at_hand = drop_expired([decode_hit(hit) for hit in request.cached_hits], filters.as_of or now)
+        at_hand = drop_expired(cached_hits, filters.as_of or now)
         everything: list[Hit | RankingHit] = [*hits, *at_hand]
         if places := map_branch_ids(filters.branch, everything):
             overridden = {*request.branch_fact_ids, *(hit.memory.id for hit in everything)}

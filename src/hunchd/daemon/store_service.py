@@ -24,11 +24,11 @@ from hunchd.store.client import (
     PairRating,
     QueryVectorAnswer,
     RankedAnswer,
-    RankedQuery,
+    StoredHit,
     StoredOwners,
     StoredPage,
-    StoreQuery,
     TextVectors,
+    decode_hit,
     encode_candidate,
 )
 from hunchd.store.database.collection import Collection
@@ -43,7 +43,7 @@ from hunchd.store.database.tables import (
     signal_from_row,
     signal_to_row,
 )
-from hunchd.store.port import MemoryBatch, StoreStats
+from hunchd.store.port import MemoryBatch, RankedQuery, StoreQuery, StoreStats
 
 SIGNAL_BATCH_SIZE: Final = 200  # signals
 TOKEN_SAMPLE_SIZE: Final = 2_000  # memories: 30 ms a thousand, and 1 % off
@@ -158,9 +158,9 @@ class StoreService:
             pending_embeddings=self.pending_embeddings,
         )
 
-    async def _answer(self, request: RankedQuery) -> RankedAnswer:
+    async def _answer(self, request: RankedQuery, cached_hits: list[StoredHit]) -> RankedAnswer:
         self.last_question = time.monotonic()
-        results, degradations = await self._search_service.search_ranked(request)
+        results, degradations = await self._search_service.search_ranked(request, list(map(decode_hit, cached_hits)))
         return RankedAnswer(
             results=tuple(results), degraded=tuple(degradations), pending_embeddings=self.pending_embeddings
         )

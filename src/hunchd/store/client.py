@@ -22,14 +22,13 @@ from hunchd.protocol.search_results import SearchResult
 from hunchd.store.hits import Hit, SearchCandidate
 from hunchd.store.memory_codec import memory_from_plain, memory_to_plain, to_microseconds
 from hunchd.store.port import (
-    EMBEDDING_WAIT_SECONDS,
-    Depth,
     MemoryBatch,
     MemoryPage,
-    Mode,
+    RankedQuery,
     RankedResults,
     SearchHits,
     StoredSignal,
+    StoreQuery,
     StoreStats,
     format_cursor,
     parse_cursor,
@@ -80,24 +79,6 @@ class StoredHit(Struct, frozen=True, kw_only=True):
     lexical: float | None
     similarity: float | None
     why: tuple[str, ...]
-
-
-class StoreQuery(Struct, frozen=True, kw_only=True):
-    query: str
-    filters: Filters
-    k: int
-    k_without_messages: int | None
-    mode: Mode = "hybrid"
-    depth: Depth
-    embedding_wait: float  # seconds
-    is_background: bool = False  # True if nobody waits for the answer
-
-
-class RankedQuery(StoreQuery, frozen=True, kw_only=True):
-    results: int
-    branch_fact_ids: tuple[str, ...]
-    now: datetime
-    cached_hits: tuple[StoredHit, ...]
 
 
 class FoundHits(Struct, frozen=True, kw_only=True):
@@ -163,63 +144,18 @@ class StoreClient:
         next_cursor = format_cursor(*page.next) if page.next else None
         return MemoryPage(tuple(map(memory_from_plain, page.memories)), next_cursor, page.total)
 
-    async def search(
-        self,
-        query: str,
-        filters: Filters,
-        k: int,
-        *,
-        k_without_messages: int | None = None,
-        mode: Mode = "hybrid",
-        depth: Depth = "shallow",
-        embedding_wait: float = EMBEDDING_WAIT_SECONDS,
-        is_background: bool = False,
-    ) -> SearchHits:
-        request = StoreQuery(
-            query=query,
-            filters=filters,
-            k=k,
-            k_without_messages=k_without_messages,
-            mode=mode,
-            depth=depth,
-            embedding_wait=embedding_wait,
-            is_background=is_background,
-        )
+    async def search(self, request: StoreQuery) -> SearchHits:
         answer = await self._read("search", {"request": request}, FoundHits)
         self._note_pending(answer.pending_embeddings)
         # The store may compare hashes only; here each memory is decoded anyway.
-        hits = (hit for hit in map(decode_hit, answer.hits) if matches(hit.memory, filters))
+        hits = (hit for hit in map(decode_hit, answer.hits) if matches(hit.memory, request.filters))
         return SearchHits(tuple(hits), answer.degraded)
 
-    async def search_ranked(
-        self,
-        query: str,
-        filters: Filters,
-        k: int,
-        cached_hits: Sequence[Hit],
-        *,
-        k_without_messages: int | None,
-        depth: Depth,
-        results: int,
-        branch_fact_ids: Sequence[str],
-        now: datetime,
-        embedding_wait: float,
-    ) -> RankedResults:
-        request = RankedQuery(
-            query=query,
-            filters=filters,
-            k=k,
-            k_without_messages=k_without_messages,
-            depth=depth,
-            embedding_wait=embedding_wait,
-            results=results,
-            branch_fact_ids=tuple(branch_fact_ids),
-            now=now,
-            cached_hits=tuple(map(encode_hit, cached_hits)),
-        )
+    async def search_ranked(self, request: RankedQuery, cached_hits: Sequence[Hit]) -> RankedResults:
+        params = {"request": request, "cached_hits": [encode_hit(hit) for hit in cached_hits]}
         self._waiting_queries += 1
         try:
-            answer = await self._read("answer", {"request": request}, RankedAnswer)
+            answer = await self._read("answer", params, RankedAnswer)
         finally:
             self._waiting_queries -= 1
             self._last_answer_at = time.monotonic()

@@ -42,6 +42,36 @@ class MemoryPage:
     total: int
 
 
+class StoreQuery(Struct, frozen=True):
+    """Search for the memories that pass `filters`, by words and, if possible, by vector.
+
+    It returns `k` hits, or `k_without_messages` hits if none of these is a message. With the depth `specific`, a memory
+    is also found by its id, ref or key; with `deep`, the links of the best hits are followed as well. If
+    `is_background` is True, nobody is waiting for the search, so other background work continues in parallel.
+    """
+
+    query: str
+    filters: Filters
+    k: int
+    k_without_messages: int | None = None
+    mode: Mode = "hybrid"
+    depth: Depth = "shallow"
+    embedding_wait: float = EMBEDDING_WAIT_SECONDS  # for the vector of the query
+    is_background: bool = False
+
+
+class RankedQuery(StoreQuery, frozen=True, kw_only=True):
+    """Search whose hits are ranked, in the form that the API uses.
+
+    It returns `results` results, or some more if chunks of documents are among them. Facts of the main line are left
+    out if the branch in `filters` overrides them, either with a fact in the store or with one in `branch_fact_ids`.
+    """
+
+    results: int
+    branch_fact_ids: tuple[str, ...] = ()
+    now: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class SearchHits:
     """Search hits before ranking, best first.
@@ -118,46 +148,11 @@ class MemoryStore(Protocol):
         Raises InvalidInput for a cursor that was not created by `format_cursor`.
         """
 
-    async def search(
-        self,
-        query: str,
-        filters: Filters,
-        k: int,
-        *,
-        k_without_messages: int | None = None,
-        mode: Mode = "hybrid",
-        depth: Depth = "shallow",
-        embedding_wait: float = EMBEDDING_WAIT_SECONDS,
-        is_background: bool = False,
-    ) -> SearchHits:
-        """Search the memories that pass `filters`, by words and, if possible, by vector.
+    async def search(self, request: StoreQuery) -> SearchHits:
+        """Search memories."""
 
-        Returns `k` hits, or `k_without_messages` hits if none of these is a message. With the depth `specific`, a
-        memory is also found by its id, ref or key; with `deep`, the links of the best hits are followed as well. The
-        search waits at most `embedding_wait` seconds for the vector of the query. If `is_background` is True, nobody
-        is waiting for the search, so other background work continues in parallel.
-        """
-
-    async def search_ranked(
-        self,
-        query: str,
-        filters: Filters,
-        k: int,
-        cached_hits: Sequence[Hit],
-        *,
-        k_without_messages: int | None,
-        depth: Depth,
-        results: int,
-        branch_fact_ids: Sequence[str],
-        now: datetime,
-        embedding_wait: float,
-    ) -> RankedResults:
-        """Search, and rank the hits together with `cached_hits`.
-
-        Returns `results` results in the form that the API uses, or some more if chunks of documents are among them.
-        Facts of the main line are left out if the branch in `filters` overrides them, either with a fact in the store
-        or with a fact in `branch_fact_ids`.
-        """
+    async def search_ranked(self, request: RankedQuery, cached_hits: Sequence[Hit]) -> RankedResults:
+        """Search, and rank the hits together with `cached_hits`."""
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
         """Delete memories; return how many of them existed.

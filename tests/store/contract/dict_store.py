@@ -16,14 +16,13 @@ from hunchd.store.indexes.terms import count_terms
 from hunchd.store.indexes.tokenizer import build_index_text
 from hunchd.store.memory_codec import memory_to_plain, to_microseconds
 from hunchd.store.port import (
-    EMBEDDING_WAIT_SECONDS,
-    Depth,
     MemoryBatch,
     MemoryPage,
-    Mode,
+    RankedQuery,
     RankedResults,
     SearchHits,
     StoredSignal,
+    StoreQuery,
     StoreStats,
     format_cursor,
     parse_cursor,
@@ -65,27 +64,17 @@ class DictStore:
         following = format_cursor(to_microseconds(items[-1].at), items[-1].id) if len(rest) > limit else None
         return MemoryPage(items, following, len(passing))
 
-    async def search(
-        self,
-        query: str,
-        filters: Filters,
-        k: int,
-        *,
-        k_without_messages: int | None = None,
-        mode: Mode = "hybrid",
-        depth: Depth = "shallow",
-        embedding_wait: float = EMBEDDING_WAIT_SECONDS,
-        is_background: bool = False,
-    ) -> SearchHits:
+    async def search(self, request: StoreQuery) -> SearchHits:
+        query, filters, depth = request.query, request.filters, request.depth
         hits: dict[str, Hit] = {}
         if depth == "specific":
             named = [one for one in self._select(filters) if query.strip() in (one.id, one.ref, one.key)]
             hits = {one.id: Hit(memory=one) for one in sorted(named, key=_position)}
-        if mode != "dense":
+        if request.mode != "dense":
             asked = count_terms(query)
             scored = [(float(len(asked.keys() & _list_terms(one))), one) for one in self._select(filters)]
             best = sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], _position(pair[1])))
-            for score, memory in best[:k]:
+            for score, memory in best[: request.k]:
                 hits.setdefault(memory.id, Hit(memory=memory, lexical=score))
         if depth == "deep":
             for seed in [hit.memory for hit in hits.values()]:
@@ -94,27 +83,21 @@ class DictStore:
                         hits.setdefault(linked.id, Hit(memory=linked, why=(f"linked to «{seed.title}»",)))
         return SearchHits(tuple(hits.values()))
 
-    async def search_ranked(
-        self,
-        query: str,
-        filters: Filters,
-        k: int,
-        cached_hits: Sequence[Hit],
-        *,
-        k_without_messages: int | None,
-        depth: Depth,
-        results: int,
-        branch_fact_ids: Sequence[str],
-        now: datetime,
-        embedding_wait: float,
-    ) -> RankedResults:
-        hits = drop_expired((await self.search(query, filters, k, depth=depth)).hits, now)
+    async def search_ranked(self, request: RankedQuery, cached_hits: Sequence[Hit]) -> RankedResults:
+        filters, now = request.filters, request.now
+        hits = drop_expired((await self.search(request)).hits, now)
         cached = drop_expired(cached_hits, now)
         places = map_branch_ids(filters.branch, [*hits, *cached])
         stored = await self.get(list(places.values()), filters.project)
-        overridden = {*branch_fact_ids, *(one.id for one in stored), *(hit.memory.id for hit in [*hits, *cached])}
+        overridden = {
+            *request.branch_fact_ids,
+            *(one.id for one in stored),
+            *(hit.memory.id for hit in [*hits, *cached]),
+        }
         hits, cached = ([hit for hit in some if places.get(hit.memory.id) not in overridden] for some in (hits, cached))
-        return RankedResults(tuple(build_answer(query, hits, cached, depth=depth, k=results, now=now)))
+        return RankedResults(
+            tuple(build_answer(request.query, hits, cached, depth=request.depth, k=request.results, now=now))
+        )
 
     async def delete(self, ids: Sequence[str], project: str | None) -> int:
         return len([id_ for id_ in set(ids) if self._shelf.memories.pop((project, id_), None) is not None])

@@ -11,7 +11,7 @@ from hunchd.domain.errors import InvalidInput
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Status
 from hunchd.store.memory_codec import memory_from_plain
-from hunchd.store.port import MemoryStore
+from hunchd.store.port import MemoryStore, StoreQuery
 from tests.store.contract.conftest import Opener
 from tests.store.examples import NOON, full_memory, memory
 
@@ -52,7 +52,7 @@ async def test_put_memories_survive_reopening(open_store: Opener) -> None:
 async def test_unknown_owner_has_nothing(store: MemoryStore) -> None:
     assert await store.get(["m1"], "unknown") == []
     assert (await store.list(Filters(project="unknown"), 5)).total == 0
-    assert (await store.search("anything", Filters(project="unknown"), 5)).hits == ()
+    assert (await store.search(StoreQuery("anything", Filters(project="unknown"), 5))).hits == ()
     assert await store.delete(["m1"], "unknown") == 0
     assert [batch async for batch in store.stream_memories("unknown")] == []
     assert list(await store.list_owners()) == []
@@ -104,7 +104,7 @@ async def test_delete_hides_memories_at_once(store: MemoryStore) -> None:
     await store.put([memory(1, "the journal was torn"), memory(2)])
     assert await store.delete(["m1", "nothing"], "p") == 1
     assert [one.id for one in (await store.list(P, 5)).items] == ["m2"]
-    assert (await store.search("torn journal", P, 5)).hits == ()
+    assert (await store.search(StoreQuery("torn journal", P, 5))).hits == ()
     await store.put([memory(1, "is back")])
     await store.purge("p")
     assert [one.content for one in await store.get(["m1"], "p")] == ["is back"]
@@ -126,7 +126,7 @@ async def test_upkeep_changes_no_memory(store: MemoryStore) -> None:
     await store.snapshot(2)
     await store.purge("p")
     assert (await store.list(P, 50)).items == tuple(reversed(given[1:]))
-    assert [hit.memory for hit in (await store.search("episode 17", P, 1)).hits] == [given[17]]
+    assert [hit.memory for hit in (await store.search(StoreQuery("episode 17", P, 1))).hits] == [given[17]]
 
 
 async def test_stats_count_memories_by_owner(store: MemoryStore) -> None:

@@ -61,7 +61,7 @@ from hunchd.protocol.malloc_tuning import release_free_memory
 from hunchd.protocol.responses import to_json
 from hunchd.retrieval.ranking import rank_hits
 from hunchd.store.journal.journal import Journal
-from hunchd.store.port import MemoryStore, TextModels
+from hunchd.store.port import MemoryStore, StoreQuery, TextModels
 from hunchd.store.run_log import RunLog
 
 logger = logging.getLogger(__name__)
@@ -405,7 +405,7 @@ class PlanExecutor:
         """
         now = self._now()
         filters = Filters(project=project, statuses=(Status.ACTIVE, Status.SUSPECT))
-        findings = await self._store.search(query, filters, PROBE_RESULTS, mode="lexical")
+        findings = await self._store.search(StoreQuery(query, filters, PROBE_RESULTS, mode="lexical"))
         hits = [hit for hit in findings.hits if existed_before(hit.memory) and not is_over(hit.memory, now)]
         return [one.memory.id for one in rank_hits(query, hits, depth="shallow", k=k, now=now)]
 

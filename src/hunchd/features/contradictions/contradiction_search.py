@@ -44,7 +44,7 @@ from hunchd.domain.memory import Memory
 from hunchd.features.contradictions.contradiction_judge import ContradictionJudge
 from hunchd.protocol.status_answers import ContradictionSearchAnswer
 from hunchd.store.memory_cache import MemoryCache
-from hunchd.store.port import MemoryStore, Mode, TextModels
+from hunchd.store.port import MemoryStore, Mode, StoreQuery, TextModels
 
 logger = logging.getLogger(__name__)
 
@@ -220,13 +220,9 @@ class ContradictionSearch(Feature):
         """
         query, candidates = make_search_query(memory), dict[str, Candidate]()
         for kind in CLAIM_KINDS:  # one by one: a project has a hundred times as many episodes as facts
+            filters = replace(_build_filters(memory), kinds=(kind,))
             found = await self._store.search(
-                query,
-                replace(_build_filters(memory), kinds=(kind,)),
-                limit,
-                mode=mode,
-                embedding_wait=patience,
-                is_background=is_background,
+                StoreQuery(query, filters, limit, mode=mode, embedding_wait=patience, is_background=is_background)
             )
             candidates |= {
                 hit.memory.id: (hit.memory, hit.similarity)

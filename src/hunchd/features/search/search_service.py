@@ -26,7 +26,7 @@ from hunchd.retrieval.question_words import strip_pasted
 from hunchd.retrieval.ranking import update_result
 from hunchd.store.hits import Hit
 from hunchd.store.memory_cache import MemoryCache
-from hunchd.store.port import MemoryStore
+from hunchd.store.port import MemoryStore, RankedQuery
 
 # Seconds to wait for a starting store process; then only cached memories are searched. A prompt waits for less time.
 STORE_TIMEOUT_SECONDS = 4.0
@@ -115,18 +115,18 @@ class SearchService:
         pending_hits = self._search_cache(query, filters, facts, pending_only=True)
         try:
             async with asyncio.timeout(timeout):
-                answer = await self._store.search_ranked(
+                ranked_query = RankedQuery(
                     query,
                     filters,
                     max(request.k, MIN_CANDIDATES),
-                    pending_hits,
                     k_without_messages=None if request.depth == "deep" else request.k + EXTRA_CANDIDATES,
                     depth=request.depth,
                     results=request.k + EXTRA_RESULTS,
-                    branch_fact_ids=self._memory_cache.list_uncommitted_facts(project, branch) if branch else (),
+                    branch_fact_ids=tuple(self._memory_cache.list_uncommitted_facts(project, branch)) if branch else (),
                     now=now,
                     embedding_wait=MODEL_SHARE * timeout,
                 )
+                answer = await self._store.search_ranked(ranked_query, pending_hits)
             results = self._apply_pending_changes(query, filters, answer.results, pending_hits)
             degradations = list(answer.degraded)
         except TimeoutError:
