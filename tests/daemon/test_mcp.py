@@ -41,8 +41,6 @@ def test_first_call_starts_daemon(tmp_path: Path, hunchd_home: Path) -> None:
     shop = make_shop(tmp_path / "shop")
     try:
         with agent("--project", str(shop)) as it:
-            assert it.ask("ping") == {}
-            assert not hunchd_home.exists()
             answers = (it.call("context", query="prices") for _ in range(ATTEMPTS))
             text = next((text for text, failed in answers if not failed), "")
         assert text

@@ -1,11 +1,9 @@
-"""The official MCP client against POST /mcp and `hunch mcp`, in both eras of the protocol."""
+"""The official MCP client against POST /mcp, in both eras of the protocol."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,22 +48,3 @@ async def test_official_client_over_http(daemon: Daemon, mode: str) -> None:
         assert "KeyError: 7" in prompt.messages[0].content.text
         with pytest.raises(mcp.MCPError, match="no resource"):
             await client.read_resource("hunch://nothing")
-
-
-@pytest.mark.process  # the official client starts it
-@pytest.mark.parametrize("mode", ERAS)
-async def test_official_client_over_stdio_without_daemon(mode: str, tmp_path: Path, hunchd_home: Path) -> None:
-    sources = str(Path(__file__).parents[2] / "src")
-    server = mcp.StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "hunchd.cli", "mcp", "--no-start", "--project", str(tmp_path)],
-        env={"HUNCHD_HOME": str(hunchd_home), "PYTHONPATH": sources},
-    )
-
-    async with mcp.Client(server, mode=mode) as client:
-        assert client.protocol_version == ERAS[mode]
-        assert len((await client.list_tools()).tools) == 7
-        refused = await client.call_tool("search", {"query": "x"})
-
-    assert refused.is_error
-    assert "Continue without it" in refused.content[0].text

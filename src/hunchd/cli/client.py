@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -52,8 +52,8 @@ class Client:
     def delete(self, path: str) -> Any:
         return self._request_json("DELETE", path)
 
-    def upload(self, path: str, chunks: Iterable[bytes], *, kind: str) -> Any:
-        return self._request_json("POST", path, body=chunks, kind=kind)
+    def upload(self, path: str, body: http.Body, *, kind: str) -> Any:
+        return self._request_json("POST", path, body=body, kind=kind)
 
     def iterate_lines(self, path: str, **query: object) -> Iterator[bytes]:
         """Yield the lines of a response as they arrive, each with its newline.

@@ -380,6 +380,13 @@ class ExportQuery(Request, frozen=True, kw_only=True):
     project: Annotated[ProjectRef | None, Meta(description="export only this project")] = None
 
 
+class McpQuery(Request, frozen=True, kw_only=True):
+    """Query parameters for POST /mcp, which `hunch mcp` sends."""
+
+    folder: Annotated[PathText | None, Meta(description="where the agent runs, in the default project")] = None
+    key: Annotated[Name | None, Meta(description="the same if a message is sent again")] = None
+
+
 class MemoriesQuery(Request, frozen=True, kw_only=True):
     """Query parameters for GET /memories."""
 

@@ -8,11 +8,11 @@ engine.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import re
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -20,17 +20,17 @@ from aiohttp import web
 from msgspec import Struct
 from multidict import CIMultiDictProxy
 
-from hunchd.domain.errors import HunchError, NotFound
+from hunchd.domain.errors import NotFound
 from hunchd.protocol.decoding import MalformedRequest
 from hunchd.protocol.documents import DocumentsRequest, document_answer, normalize_document_path
 from hunchd.protocol.mcp import jsonrpc
-from hunchd.protocol.mcp.effects import Conversation, DaemonRequest, Pause, RequestFailed, Result
 from hunchd.protocol.mcp.project_resolver import ProjectResolver
 from hunchd.protocol.memories import parse_drafts_body
 from hunchd.protocol.requests import (
     AssembleRequest,
     ContradictionReport,
     ExpandRequest,
+    McpQuery,
     NearQuery,
     NewProject,
     PredictRequest,
@@ -43,7 +43,7 @@ from hunchd.protocol.struct_decoding import decode, decode_query
 from hunchd.repository.layout import find_root
 from hunchd.serving.limits import ServerLimits
 from hunchd.serving.request_bodies import read_json_body
-from hunchd.serving.responses import get_status, json_response
+from hunchd.serving.responses import json_response
 from hunchd.serving.routes import ANY_OBJECT, JSON, route
 
 if TYPE_CHECKING:
@@ -75,7 +75,6 @@ class McpHandler:
     def __init__(self, engine: Engine, limits: ServerLimits) -> None:
         self._engine = engine
         self._limits = limits
-        self._resolver = ProjectResolver(None, find_root)
 
     @route(
         "POST /mcp",
@@ -84,74 +83,49 @@ class McpHandler:
         answers={JSON: ANY_OBJECT},
         errors=(404,),
     )
-    async def serve(self, request: web.Request) -> web.Response:
+    async def serve(self, request: web.Request, query: McpQuery) -> web.Response:
         """Serve the Model Context Protocol over streamable HTTP.
 
-        Versions of the protocol with a handshake and stateless versions are supported; no sessions are used.
+        Versions of the protocol with a handshake and stateless versions are supported; no sessions are used. With
+        `folder`, the message comes from `hunch mcp`, where neither headers nor statuses are used.
         """
         if not _accepts_json(request.headers.get("Accept")):
             return web.Response(status=406)
         try:
             message = await read_json_body(request, self._limits)
         except MalformedRequest as error:
-            return _error_response(None, jsonrpc.JsonRpcError(jsonrpc.PARSE_ERROR, error.message))
+            return _error_response(None, jsonrpc.JsonRpcError(jsonrpc.PARSE_ERROR, error.message), query)
         version = request.headers.get(_VERSION_HEADER)
         if jsonrpc.is_notification(message):
             if version is None or version in (*jsonrpc.HANDSHAKE_VERSIONS, *jsonrpc.STATELESS_VERSIONS):
                 return web.Response(status=202)
-            return _error_response(None, jsonrpc.unsupported_version(version))
+            return _error_response(None, jsonrpc.unsupported_version(version), query)
         stateless = (version is not None and version not in jsonrpc.HANDSHAKE_VERSIONS) or (
             isinstance(message, dict) and jsonrpc.is_stateless(message)
         )
         if not jsonrpc.is_request(message):
             if not stateless and isinstance(message, dict) and ("result" in message or "error" in message):
                 return web.Response(status=202)  # a response, although no request was sent
-            return _error_response(
-                None, jsonrpc.JsonRpcError(jsonrpc.INVALID_REQUEST, "the body must be one JSON-RPC 2.0 message")
-            )
-        if stateless:
+            refusal = jsonrpc.JsonRpcError(jsonrpc.INVALID_REQUEST, "the body must be one JSON-RPC 2.0 message")
+            return _error_response(None, refusal, query)
+        if stateless and query.folder is None:
             try:
                 _check_headers(request.headers, message)
             except jsonrpc.JsonRpcError as refusal:
-                return _error_response(message["id"], refusal)
-        response = await self._drive(jsonrpc.answer_request(message, self._resolver, stateless=stateless))
-        error_code = response.get("error", {}).get("code", 0) if stateless else 0
+                return _error_response(message["id"], refusal, query)
+        resolver = ProjectResolver(query.folder, find_root, self._send)
+        reference = f"mcp-{query.key or token_hex(8)}"
+        response = await jsonrpc.answer_request(message, resolver, stateless=stateless, reference=reference)
+        error_code = response.get("error", {}).get("code", 0) if stateless and query.folder is None else 0
         return json_response(response, status=_STATUSES.get(error_code, 200))
 
-    async def _drive(self, conversation: Conversation[Result]) -> Result:
-        """Run the conversation to its end and return its result.
+    async def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
+        """Call the engine as the HTTP route for `path` does, and return its answer as plain JSON values."""
+        return to_json(await self._call_engine(path, body))
 
-        If the conversation yields a request, it is passed to the engine; if it yields a pause, this method waits.
-        """
-        step: DaemonRequest | Pause
-        try:
-            step = next(conversation)
-            while True:
-                if isinstance(step, Pause):
-                    await asyncio.sleep(step.seconds)
-                    step = conversation.send(None)
-                    continue
-                try:
-                    result = await self._execute(step)
-                except HunchError as error:
-                    trouble = RequestFailed(error.message, hint=error.hint, status=get_status(error))
-                    step = conversation.throw(trouble)
-                else:
-                    step = conversation.send(result)
-        except StopIteration as stop:
-            outcome: Result = stop.value
-            return outcome
-
-    async def _execute(self, request: DaemonRequest) -> Any:
-        """Carry out a request by calling the engine.
-
-        The result is what the corresponding HTTP route would return, as plain JSON values.
-        """
-        return to_json(await self._call_engine(request))
-
-    async def _call_engine(self, request: DaemonRequest) -> Struct:
-        engine, body = self._engine, request.body
-        path, _, query = request.path.partition("?")
+    async def _call_engine(self, target: str, body: Mapping[str, Any] | None) -> Struct:
+        engine = self._engine
+        path, _, query = target.partition("?")
         match path:
             case "/projects" if body is None:
                 projects = await engine.list_projects()
@@ -182,7 +156,7 @@ class McpHandler:
                 document_path_requested = normalize_document_path(unquote(path.removeprefix("/documents/")))
                 return document_answer(await engine.knowledge.documents.get(document_path_requested))
             case _:
-                raise NotFound(f"unknown path {request.path}")
+                raise NotFound(f"unknown path {target}")
 
 
 def _check_headers(headers: CIMultiDictProxy[str], message: Mapping[str, Any]) -> None:
@@ -225,5 +199,6 @@ def _accepts_json(accept: str | None) -> bool:
     return not media.isdisjoint(("application/json", "application/*", "*/*"))
 
 
-def _error_response(identifier: Any, refusal: jsonrpc.JsonRpcError) -> web.Response:
-    return json_response(jsonrpc.error_response(identifier, refusal), status=_STATUSES.get(refusal.code, 200))
+def _error_response(identifier: Any, refusal: jsonrpc.JsonRpcError, query: McpQuery) -> web.Response:
+    status = _STATUSES.get(refusal.code, 200) if query.folder is None else 200
+    return json_response(jsonrpc.error_response(identifier, refusal), status=status)

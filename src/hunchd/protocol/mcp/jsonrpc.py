@@ -6,15 +6,14 @@ request states its version in `_meta`, and each result says how long it may be c
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, Final
 
 from hunchd import __version__
+from hunchd.domain.errors import HunchError, InvalidInput, NotFound
 from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.mcp import prompts, resources, tools
 from hunchd.protocol.mcp.catalogue import INSTRUCTIONS, MARKDOWN_TYPE, PROMPTS, TEMPLATES, TOOLS
-from hunchd.protocol.mcp.effects import Conversation, RequestFailed
 from hunchd.protocol.mcp.project_resolver import ProjectResolver
 
 HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -35,9 +34,6 @@ _RESOURCE_NOT_FOUND: Final = -32002  # until 2025-11-25; INVALID_PARAMS since
 
 _SERVER: Final = {"name": "hunchd", "title": "hunchd", "version": __version__}
 _CAPABILITIES: Final[JsonObject] = {"tools": {}, "resources": {}, "prompts": {}}
-
-# Methods that send requests to the daemon; the others are answered locally.
-DAEMON_METHODS: Final = frozenset({"tools/call", "resources/list", "resources/read", "prompts/get"})
 
 # Answers that are fixed until the next release may be cached for an hour, a bundle not at all.
 _HOUR_MILLISECONDS: Final = 3_600_000  # milliseconds
@@ -105,20 +101,23 @@ def error_response(identifier: Any, refusal: JsonRpcError) -> JsonObject:
     return {"jsonrpc": "2.0", "id": identifier, "error": error_object}
 
 
-def answer_request(request: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool) -> Conversation[JsonObject]:
+async def answer_request(
+    request: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool, reference: str
+) -> JsonObject:
     """Return the response to a request; it may be an error response.
 
-    With `stateless`, the request and the response follow the stateless protocol.
+    With `stateless`, the request and the response follow the stateless protocol. `reference` is different for each
+    request, and the same if a request is sent again.
     """
     identifier, method, params = request["id"], request["method"], request.get("params", {})
     try:
         if stateless and (version := get_version(params)) not in STATELESS_VERSIONS:
             raise unsupported_version(version)
-        result = yield from _dispatch(method, params, focus, stateless=stateless)
+        result = await _dispatch(method, params, focus, stateless=stateless, reference=reference)
     except JsonRpcError as refusal:
         return error_response(identifier, refusal)
-    except RequestFailed as trouble:
-        code = INVALID_PARAMS if 400 <= trouble.status < 500 else INTERNAL_ERROR
+    except HunchError as trouble:
+        code = INVALID_PARAMS if isinstance(trouble, InvalidInput | NotFound) else INTERNAL_ERROR
         return error_response(identifier, JsonRpcError(code, describe_failure(trouble)))
     if stateless:
         result = result | {"resultType": "complete", "_meta": {_SERVER_KEY: _SERVER}}
@@ -151,9 +150,9 @@ def unsupported_version(version: str) -> JsonRpcError:
     )
 
 
-def _dispatch(
-    method: str, params: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool
-) -> Conversation[JsonObject]:
+async def _dispatch(
+    method: str, params: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool, reference: str
+) -> JsonObject:
     match method:
         case "server/discover" if stateless:
             return {
@@ -168,19 +167,17 @@ def _dispatch(
         case "tools/list":
             return {"tools": list(TOOLS)}
         case "tools/call":
-            return (yield from _call_tool(params, focus))
+            return await _call_tool(params, focus, reference)
         case "resources/list":
-            return {"resources": (yield from resources.list_resources(focus))}
+            return {"resources": (await resources.list_resources(focus))}
         case "resources/templates/list":
             return {"resourceTemplates": list(TEMPLATES)}
         case "resources/read":
-            return (yield from _read_resource(params, focus, stateless=stateless))
+            return await _read_resource(params, focus, stateless=stateless)
         case "prompts/list":
             return {"prompts": list(PROMPTS)}
         case "prompts/get":
-            return (
-                yield from prompts.get_prompt(_get_known_name(params, PROMPTS, "prompt"), _get_arguments(params), focus)
-            )
+            return await prompts.get_prompt(_get_known_name(params, PROMPTS, "prompt"), _get_arguments(params), focus)
         case _:
             raise JsonRpcError(METHOD_NOT_FOUND, f"there is no method {ascii(method)[:80]}")
 
@@ -195,28 +192,26 @@ def _initialize(params: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def _call_tool(params: Mapping[str, Any], focus: ProjectResolver) -> Conversation[JsonObject]:
+async def _call_tool(params: Mapping[str, Any], focus: ProjectResolver, reference: str) -> JsonObject:
     """Run a tool and return its result.
 
     A failure is returned as a result too, so that the agent can read it and retry.
     """
     name, arguments = _get_known_name(params, TOOLS, "tool"), _get_arguments(params)
     try:
-        text = yield from tools.call_tool(name, arguments, focus, reference=f"mcp-{os.urandom(8).hex()}")
-    except RequestFailed as trouble:
+        text = await tools.call_tool(name, arguments, focus, reference=reference)
+    except HunchError as trouble:
         return {"content": [{"type": "text", "text": describe_failure(trouble)}], "isError": True}
     return {"content": [{"type": "text", "text": text}], "isError": False}
 
 
-def _read_resource(params: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool) -> Conversation[JsonObject]:
+async def _read_resource(params: Mapping[str, Any], focus: ProjectResolver, *, stateless: bool) -> JsonObject:
     uri = params.get("uri")
     if not isinstance(uri, str):
         raise JsonRpcError(INVALID_PARAMS, "'uri' must be a string")
     try:
-        text = yield from resources.read_resource(uri, focus)
-    except RequestFailed as trouble:
-        if trouble.status not in (404, 405, 422):
-            raise
+        text = await resources.read_resource(uri, focus)
+    except (InvalidInput, NotFound) as trouble:
         raise JsonRpcError(
             INVALID_PARAMS if stateless else _RESOURCE_NOT_FOUND, describe_failure(trouble), {"uri": uri}
         ) from trouble
@@ -238,7 +233,7 @@ def _get_arguments(params: Mapping[str, Any]) -> Mapping[str, Any]:
     return arguments or {}
 
 
-def describe_failure(trouble: RequestFailed) -> str:
+def describe_failure(trouble: HunchError) -> str:
     """Format the error message and its hint as one or two sentences for the agent."""
     sentence = trouble.message[:1].upper() + trouble.message[1:].rstrip(".") + "."
     hint = trouble.hint or ""

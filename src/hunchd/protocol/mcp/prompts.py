@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hunchd.domain.errors import HunchError, InvalidInput
 from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.mcp.catalogue import PROMPTS
-from hunchd.protocol.mcp.effects import Conversation, RequestFailed
 from hunchd.protocol.mcp.project_resolver import ProjectResolver
 from hunchd.protocol.mcp.tools import render_context
 
@@ -30,21 +30,21 @@ _START_FEATURE = """Plan this feature before you write it.
 4. When something was decided, call the remember tool with it, category decision."""
 
 
-def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) -> Conversation[JsonObject]:
+async def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) -> JsonObject:
     """Build the messages of a prompt.
 
-    Raises RequestFailed with status 422 if an argument is missing or unknown.
+    Raises InvalidInput if an argument is missing or unknown.
     """
     prompt = next(each for each in PROMPTS if each["name"] == name)
     argument_names = [argument["name"] for argument in prompt["arguments"]]
     for name_given, value in arguments.items():
         if name_given not in argument_names or not isinstance(value, str):
-            raise RequestFailed(
-                f"'{name_given}' is not a string argument of {name}; allowed: {', '.join(argument_names)}", status=422
+            raise InvalidInput(
+                f"'{name_given}' is not a string argument of {name}; allowed: {', '.join(argument_names)}"
             )
     required_name = argument_names[0]
     if not arguments.get(required_name, "").strip():
-        raise RequestFailed(f"'{required_name}' is missing", hint=f"{name} requires this argument", status=422)
+        raise InvalidInput(f"'{required_name}' is missing", hint=f"{name} requires this argument")
     subject, file = arguments[required_name], arguments.get("file") or None
     signals = (
         {"error": subject, "activity": "debugging"}
@@ -53,9 +53,9 @@ def get_prompt(name: str, arguments: Mapping[str, Any], focus: ProjectResolver) 
     )
     text = (_DEBUG if name == "debug" else _START_FEATURE).format(subject=subject)
     try:
-        root = yield from focus.resolve_root(None, file)
-        known_context = yield from render_context(root, {**signals, "file": file})
-    except RequestFailed as trouble:  # the prompt is useful without it
+        root = await focus.resolve_root(None, file)
+        known_context = await render_context(root, {**signals, "file": file}, focus)
+    except HunchError as trouble:  # the prompt is useful without it
         known_context = f"(What is known could not be retrieved: {trouble.message}.)"
     messages = [
         {"role": "user", "content": {"type": "text", "text": part}}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from urllib.parse import quote, unquote
 
+from hunchd.domain.errors import HunchError, NotFound
 from hunchd.domain.json_values import JsonObject
 from hunchd.protocol.mcp.catalogue import BUNDLE_URI_PREFIX, DOCUMENT_URI_PREFIX, MARKDOWN_TYPE
-from hunchd.protocol.mcp.effects import Conversation, DaemonRequest, RequestFailed
 from hunchd.protocol.mcp.project_resolver import ProjectResolver
 from hunchd.protocol.mcp.tools import render_context
 
@@ -15,13 +15,13 @@ from hunchd.protocol.mcp.tools import render_context
 _MAX_LISTED_DOCUMENTS = 100  # documents
 
 
-def list_resources(focus: ProjectResolver) -> Conversation[list[JsonObject]]:
+async def list_resources(focus: ProjectResolver) -> list[JsonObject]:
     """List the context bundles of projects, and the documents.
 
     If the server was started in a repository, only the bundle of that project is listed; otherwise the bundle of every
     known project is listed.
     """
-    project_records = [] if focus.home is not None else (yield from focus.list_projects())
+    project_records = [] if focus.home is not None else (await focus.list_projects())
     roots = [focus.home] if focus.home is not None else [str(each["path"]) for each in project_records]
     entries: list[JsonObject] = [
         {
@@ -33,8 +33,8 @@ def list_resources(focus: ProjectResolver) -> Conversation[list[JsonObject]]:
         for root in roots
     ]
     try:
-        documents = (yield DaemonRequest(f"/documents?limit={_MAX_LISTED_DOCUMENTS}"))["items"]
-    except RequestFailed:  # store starting or broken: list what is available without it
+        documents = (await focus.get(f"/documents?limit={_MAX_LISTED_DOCUMENTS}"))["items"]
+    except HunchError:  # store starting or broken: list what is available without it
         documents = []
     entries += [
         {
@@ -47,23 +47,20 @@ def list_resources(focus: ProjectResolver) -> Conversation[list[JsonObject]]:
     return entries
 
 
-def read_resource(uri: str, focus: ProjectResolver) -> Conversation[str]:
+async def read_resource(uri: str, focus: ProjectResolver) -> str:
     """Return the text of a resource.
 
-    Raises RequestFailed with status 404 if no such resource exists.
+    Raises NotFound if no such resource exists.
     """
     if uri.startswith(BUNDLE_URI_PREFIX):
-        return (yield from _read_bundle(unquote(uri[len(BUNDLE_URI_PREFIX) :]), focus))
+        return await _read_bundle(unquote(uri[len(BUNDLE_URI_PREFIX) :]), focus)
     if uri.startswith(DOCUMENT_URI_PREFIX) and uri != DOCUMENT_URI_PREFIX:
-        document = yield DaemonRequest("/documents/" + quote(unquote(uri[len(DOCUMENT_URI_PREFIX) :])))
+        document = await focus.get("/documents/" + quote(unquote(uri[len(DOCUMENT_URI_PREFIX) :])))
         return str(document["content"])
-    raise RequestFailed(
-        f"there is no resource {uri}", hint=f"{BUNDLE_URI_PREFIX}FILE is the context of a file", status=404
-    )
+    raise NotFound(f"there is no resource {uri}", hint=f"{BUNDLE_URI_PREFIX}FILE is the context of a file")
 
 
-def _read_bundle(path: str, focus: ProjectResolver) -> Conversation[str]:
-    root = yield from focus.resolve_root(None, path or None)
-    if path.rstrip("/") in ("", root.rstrip("/")):
-        return (yield from render_context(root, {}))
-    return (yield from render_context(root, {"file": path}))
+async def _read_bundle(path: str, focus: ProjectResolver) -> str:
+    root = await focus.resolve_root(None, path or None)
+    is_root = path.rstrip("/") in ("", root.rstrip("/"))
+    return await render_context(root, {} if is_root else {"file": path}, focus)
