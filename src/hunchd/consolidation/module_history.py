@@ -1,17 +1,15 @@
-"""Histories: memories that condense old episodes or automated updates.
+"""Histories: memories that condense old episodes.
 
 A module has one history of its old episodes. It is a folder at most MAX_DEPTH levels deep, or the whole project.
-The history has one line for each episode, and a summary that names the most important ones. A project has one
-history of its automated updates, with one line for each dependency or chore, however often it was repeated.
+The history has one line for each episode, and a summary that names the most important ones.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from hashlib import blake2b
 from typing import Final
 
@@ -19,13 +17,6 @@ from hunchd.config.settings import ConsolidationSettings
 from hunchd.consolidation.extractive_summary import MAX_INDEX_CHARACTERS, Vocabulary
 from hunchd.consolidation.merging import MERGED_FROM
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
-from hunchd.consolidation.recurring_updates import (
-    UpdateSeries,
-    iter_series,
-    list_manifests,
-    parse_series,
-    parse_updates,
-)
 from hunchd.domain.filters import paths_of
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Scope, Status, Trust
 from hunchd.ingestion.prose import shorten
@@ -46,13 +37,6 @@ MAX_FILES: Final = 20  # an episode with more files belongs to no module
 # Share of `forget_days` after which even a few episodes are put into a history, before they are archived.
 LATE_SHARE: Final = 2 / 3
 SUMMARY_EPISODES: Final = 5  # episodes in the summary
-UPDATES_MODULE: Final = ":updates"  # stands for a module in the history of updates; no folder has this name
-UPDATES_TITLE: Final = "history of dependency bumps and automated updates"
-MAX_MANIFESTS: Final = 20  # files listed as artifacts of the history of updates
-UPDATES_IMPORTANCE: Final = 0.3  # low, because users search for this history by name
-
-# Takes a history, new episodes, and the episodes to summarise; returns the extended history.
-HistoryBuilder = Callable[[Memory | None, Sequence[Memory], Sequence[Memory]], Memory]
 
 
 def plan_histories(
@@ -65,21 +49,9 @@ def plan_histories(
     """
     min_age, late_age = (timedelta(days=days) for days in (settings.compress_days, settings.forget_days * LATE_SHARE))
     modules: dict[tuple[str | None, str], list[Memory]] = defaultdict(list)
-    updates: dict[str | None, list[Memory]] = defaultdict(list)
     for memory in memories.values():
         if now - memory.at >= min_age and _is_missing_from_history(memory, memories):
-            if parse_updates(memory):
-                updates[memory.project].append(memory)
-            else:
-                modules[memory.project, find_module(memory)].append(memory)
-    for project, episodes in sorted(updates.items(), key=lambda one: one[0] or ""):
-        if any(
-            now - memory.at >= late_age for memory in episodes
-        ):  # not a few each night, because each change rewrites the whole history
-            history = memories.get(make_history_id(project, UPDATES_MODULE))
-            yield from _plan_additions(
-                "dependencies and chores", episodes, history, partial(_extend_update_history, project, now)
-            )
+            modules[memory.project, find_module(memory)].append(memory)
     for depth in range(MAX_DEPTH, -1, -1):
         depth_modules = sorted(
             (one for one in modules if _count_levels(one[1]) == depth), key=lambda one: (one[0] or "", one[1])
@@ -93,9 +65,7 @@ def plan_histories(
                     if episodes:
                         modules[project, _find_parent(module)] += episodes
                     continue
-            yield from _plan_additions(
-                module, episodes, history, partial(_extend_module_history, project, module, vocabulary, now)
-            )
+            yield from _plan_additions(project, module, episodes, history, vocabulary, now)
 
 
 def make_history_id(project: str | None, module: str) -> str:
@@ -128,7 +98,12 @@ def _find_parent(module: str) -> str:
 
 
 def _plan_additions(
-    module: str, episodes: Sequence[Memory], history: Memory | None, build: HistoryBuilder
+    project: str | None,
+    module: str,
+    episodes: Sequence[Memory],
+    history: Memory | None,
+    vocabulary: Vocabulary,
+    now: datetime,
 ) -> Iterator[PlannedChange]:
     """Plan to add the episodes to a history, in small batches.
 
@@ -140,7 +115,8 @@ def _plan_additions(
     while remaining:
         batch_size = max(MIN_EPISODES_PER_CHANGE, int(len(_parse_lines(history)) * CHANGE_SHARE))
         batch, remaining = remaining[:batch_size], remaining[batch_size:]
-        after = build(history, batch, batch if remaining else new_episodes)
+        titles = _join_best_titles(batch if remaining else new_episodes, vocabulary)
+        after = _extend_history(project, module, titles, history, batch, now)
         link = {"type": PART_OF, "ref": after.id}
         only_link = (link,)  # shared by all episodes without other links: a tuple for each would take a megabyte
         links = (
@@ -154,95 +130,35 @@ def _plan_additions(
         history = after
 
 
-def _extend_module_history(
-    project: str | None,
-    module: str,
-    vocabulary: Vocabulary,
-    now: datetime,
-    history: Memory | None,
-    fresh: Sequence[Memory],
-    summary_episodes: Sequence[Memory],
+def _extend_history(
+    project: str | None, module: str, titles: str, history: Memory | None, fresh: Sequence[Memory], now: datetime
 ) -> Memory:
     """Return the history of a module, extended with the episodes in `fresh`.
 
-    `fresh` must be sorted, with the oldest episode first. `history` is None if the module has no history yet. The
-    titles in the summary come from `summary_episodes`.
+    `fresh` must be sorted, with the oldest episode first. `history` is None if the module has no history yet. `titles`
+    are those in the summary.
     """
-    lines = _limit_lines([*_parse_lines(history), *map(_format_line, fresh)])
-    extended_history = _build_history(
-        project, module, f"history of {_format_module(module)}", lines, history, fresh, now
-    )
-    count = extended_history.content.count("\n")
-    titles = _join_best_titles(summary_episodes, vocabulary)
-    gist = f"{_format_module(module)}, {_format_span(extended_history)}, {count} changes: {titles}"
-    return replace(extended_history, levels=_build_levels(extended_history, gist))
-
-
-def _extend_update_history(
-    project: str | None, now: datetime, history: Memory | None, fresh: Sequence[Memory], _: Sequence[Memory]
-) -> Memory:
-    """Return the history of automated updates, extended with the episodes in `fresh`.
-
-    The history has one line for each series of updates, most recent first.
-    """
-    year_counts, series_by_key = Counter[str](), dict[str, UpdateSeries]()
-    for line in _parse_lines(history):
-        if (year := _parse_year_count(line)) is not None:
-            year_counts.update(dict([year]))
-        elif (series := parse_series(line)) is not None:
-            series_by_key[series.key] = series
-    for one in (step for memory in fresh for step in iter_series(memory)):
-        series_by_key[one.key] = series_by_key[one.key].merge(one) if one.key in series_by_key else one
-    newest = sorted(series_by_key.values(), key=lambda one: (one.last_day, one.key), reverse=True)
-    for one in newest[MAX_LINES:]:
-        year_counts[one.last_day[:4]] += one.count
-    lines = [*(one.line for one in newest[:MAX_LINES]), *_format_year_counts(year_counts)]
-    extended_history = _build_history(project, UPDATES_MODULE, UPDATES_TITLE, lines, history, fresh, now)
-    files = (one for memory in fresh for one in list_manifests(memory))
-    most_frequent = sorted(newest, key=lambda one: (-one.count, one.key))[:SUMMARY_EPISODES]
-    subjects = ", ".join(one.subject for one in most_frequent)
-    gist = f"dependencies, {_format_span(extended_history)}, {len(newest)} of them; most often {subjects}"
-    return replace(
-        extended_history,
-        artifacts=tuple(dict.fromkeys((*(history.artifacts if history else ()), *files)))[:MAX_MANIFESTS],
-        importance=history.importance if history is not None else UPDATES_IMPORTANCE,
-        levels=_build_levels(extended_history, gist),
-    )
-
-
-def _build_history(
-    project: str | None,
-    module: str,
-    title: str,
-    lines: Sequence[str],
-    history: Memory | None,
-    fresh: Sequence[Memory],
-    now: datetime,
-) -> Memory:
+    title = f"history of {_format_module(module)}"
     base = history or Memory(
         id=make_history_id(project, module), kind=Kind.EPISODE, title=title, content="", at=fresh[-1].at, created=now,
         updated=now, project=project, category=HISTORY_CATEGORY, scope=Scope.PROJECT, importance=0.5,
         ref=f"history:{module}", artifacts=(Artifact("file", module),), valid_from=fresh[0].at,
     )  # fmt: skip
+    lines = _limit_lines([*_parse_lines(history), *map(_format_line, fresh)])
+    begin, end = min(base.valid_from or fresh[0].at, fresh[0].at), max(base.at, fresh[-1].at)
+    summary = f"{_format_module(module)}, {begin:%Y-%m} to {end:%Y-%m}, {len(lines)} changes: {titles}"
     return replace(
         base,
         content="\n".join((f"{title}:", *lines)),
-        at=max(base.at, fresh[-1].at),
-        valid_from=min(base.valid_from or fresh[0].at, fresh[0].at),
+        at=end,
+        valid_from=begin,
         trust=_find_lowest_trust([*((history.trust,) if history is not None else ()), *(one.trust for one in fresh)]),
         source={
             "type": "consolidation",
             "told": [*sorted(_list_episode_ids(history)), *(one.id for one in fresh)][-MAX_LINES:],
         },
+        levels=Levels(summary, shorten(summary, 150), shorten(title, MAX_INDEX_CHARACTERS)),
     )
-
-
-def _build_levels(history: Memory, summary: str) -> Levels:
-    return Levels(summary, shorten(summary, 150), shorten(history.title, MAX_INDEX_CHARACTERS))
-
-
-def _format_span(history: Memory) -> str:
-    return f"{history.valid_from:%Y-%m} to {history.at:%Y-%m}"
 
 
 def _format_module(module: str) -> str:
@@ -305,11 +221,8 @@ def _limit_lines(lines: Sequence[str]) -> list[str]:
             kept_lines.append(line)
     kept_lines.sort(reverse=True)
     year_counts.update(line[:4] for line in kept_lines[MAX_LINES:])
-    return [*kept_lines[:MAX_LINES], *_format_year_counts(year_counts)]
-
-
-def _format_year_counts(year_counts: Mapping[str, int]) -> list[str]:
-    return [f"~{count} more changes in {year}" for year, count in sorted(year_counts.items())]
+    counts = [f"~{count} more changes in {year}" for year, count in sorted(year_counts.items())]
+    return [*kept_lines[:MAX_LINES], *counts]
 
 
 def _parse_year_count(line: str) -> tuple[str, int] | None:
