@@ -250,10 +250,7 @@ class StoreClient:
 def build_command(
     data: Path, *, idle_after: float, model: str, embedding: bool, model_idle_after: float
 ) -> tuple[str, ...]:
-    """Return the command line that starts the store process.
-
-    Durations are in seconds.
-    """
+    """Return the command line that starts the store process. Durations are in seconds."""
     line = [sys.executable, "-m", "hunchd.daemon.store_process", str(data)]
     line += [f"--idle-after={idle_after:g}", f"--model={model}", f"--model-idle-after={model_idle_after:g}"]
     return (*line, *(() if embedding else ("--no-embedding",)))

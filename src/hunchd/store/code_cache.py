@@ -163,10 +163,7 @@ class CodeCache:
             serial = rows[-1][2]
 
     def load_views(self, paths: Sequence[str]) -> dict[str, FileView]:
-        """Return the cached views of `paths`, keyed by path.
-
-        All of them are loaded by a single query.
-        """
+        """Return the cached views of `paths`, keyed by path. All of them are loaded by a single query."""
         placeholders = ", ".join("?" * len(paths))
         rows = self._query(f"SELECT path, blob, lines, more, doc FROM views WHERE path IN ({placeholders})", *paths)
         return {

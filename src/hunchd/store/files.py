@@ -23,10 +23,7 @@ _OPEN_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class FileOperations:
-    """File operations that raise the system's OSError.
-
-    Tests replace them with operations that fail.
-    """
+    """File operations that raise the system's OSError. Tests replace them with operations that fail."""
 
     def create(self, path: Path) -> int:
         """Create a new file with mode 0600, regardless of the umask.
@@ -47,10 +44,7 @@ class FileOperations:
             return file.read()
 
     def write(self, descriptor: int, content: bytes) -> None:
-        """Write all of `content`, or raise OSError.
-
-        After an error, the file may contain part of the content.
-        """
+        """Write all of `content`, or raise OSError. After an error, the file may contain part of the content."""
         rest = memoryview(content)
         while rest:
             rest = rest[os.write(descriptor, rest) :]

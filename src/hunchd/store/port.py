@@ -32,10 +32,7 @@ EMBEDDING_WAIT_SECONDS: Final = 0.05  # seconds
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """Page of memories, newest first.
-
-    `next` is the cursor of the next page, or None on the last page.
-    """
+    """Page of memories, newest first. `next` is the cursor of the next page, or None on the last page."""
 
     items: tuple[Memory, ...]
     next: str | None
@@ -74,10 +71,7 @@ class RankedQuery(StoreQuery, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class SearchHits:
-    """Search hits before ranking, best first.
-
-    `degraded` lists what could not be used for the search.
-    """
+    """Search hits before ranking, best first. `degraded` lists what could not be used for the search."""
 
     hits: tuple[Hit, ...] = ()
     degraded: tuple[str, ...] = ()
@@ -85,10 +79,7 @@ class SearchHits:
 
 @dataclass(frozen=True, slots=True)
 class RankedResults:
-    """Ranked search results, best first.
-
-    `degraded` lists what could not be used for the search.
-    """
+    """Ranked search results, best first. `degraded` lists what could not be used for the search."""
 
     results: tuple[SearchResult, ...] = ()
     degraded: tuple[str, ...] = ()
@@ -237,10 +228,7 @@ class TextModels(Protocol):
         """
 
     async def embed(self, texts: Sequence[str]) -> Sequence[bytes] | None:
-        """Return the vectors of texts, computed with low priority.
-
-        Returns None if there is no model.
-        """
+        """Return the vectors of texts, computed with low priority. Returns None if there is no model."""
 
     async def rate_sentences(self, pairs: Sequence[tuple[str, str]]) -> Sequence[bytes] | None:
         """Return the logits, as float32, for each pair of context and sentence.
@@ -250,10 +238,7 @@ class TextModels(Protocol):
 
     @property
     def seconds_since_query(self) -> float:
-        """Seconds since a caller last waited for the answer to a query.
-
-        The value is 0 while a caller is waiting.
-        """
+        """Seconds since a caller last waited for the answer to a query. The value is 0 while a caller is waiting."""
 
 
 def format_cursor(at: int, identifier: str) -> str:
@@ -265,10 +250,7 @@ def format_cursor(at: int, identifier: str) -> str:
 
 
 def parse_cursor(cursor: str) -> tuple[int, str]:
-    """Return the time and the id that a cursor encodes.
-
-    Raises InvalidInput if the cursor is malformed.
-    """
+    """Return the time and the id that a cursor encodes. Raises InvalidInput if the cursor is malformed."""
     try:
         match json.loads(cursor):
             case [int(at), str(identifier)] if not isinstance(at, bool) and abs(at) <= MAX_INTEGER:

@@ -72,10 +72,7 @@ class ProjectRegistry:
         return tuple(self._projects.values())
 
     def get(self, identifier: str) -> RegisteredProject:
-        """Return a project.
-
-        Raises NotFound, with a list of the known ids, if there is no such project.
-        """
+        """Return a project. Raises NotFound, with a list of the known ids, if there is no such project."""
         project = self._projects.get(identifier)
         if project is None:
             known_ids = ", ".join(self._projects) or "none"
@@ -165,10 +162,7 @@ class ProjectRegistry:
         return removed_project
 
     def set_paused(self, identifier: str, *, is_paused: bool) -> None:
-        """Store whether a project is paused.
-
-        Raises NotFound if there is no such project.
-        """
+        """Store whether a project is paused. Raises NotFound if there is no such project."""
         self._save({**self._projects, identifier: replace(self.get(identifier), is_paused=is_paused)})
 
     def _load(self) -> list[RegisteredProject]:

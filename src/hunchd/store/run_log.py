@@ -35,10 +35,7 @@ _READ_BACK_BYTES: Final = 64 * 1024  # bytes at a time
 
 
 class RunLog:
-    """Log files of all consolidation runs.
-
-    Thread-safe. Every call blocks, so make it in a worker thread.
-    """
+    """Log files of all consolidation runs. Thread-safe. Every call blocks, so make it in a worker thread."""
 
     def __init__(self, folder: Path, files: FileOperations | None = None) -> None:
         self._folder = folder
@@ -99,10 +96,7 @@ class RunLog:
         return SpillFile(self._folder)
 
     def read_lines(self, run: str) -> Iterator[Line]:
-        """Yield the lines of a run in the order of writing.
-
-        Raises NotFound if there is no such run.
-        """
+        """Yield the lines of a run in the order of writing. Raises NotFound if there is no such run."""
         with self._open(run) as file:
             for raw in file:
                 if raw.endswith(b"\n") and (line := _parse_line(raw, file.name)) is not None:

@@ -1,7 +1,4 @@
-"""SQLite caches that may be deleted at any time.
-
-A cache that is damaged or has a different version is recreated.
-"""
+"""SQLite caches that may be deleted at any time. A cache that is damaged or has a different version is recreated."""
 
 from __future__ import annotations
 

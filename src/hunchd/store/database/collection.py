@@ -158,10 +158,7 @@ class Collection(CollectionQueries):
 
     @under_write_lock(retry_after_repair=False)
     async def purge(self) -> None:
-        """Remove the data of deleted rows from the disk.
-
-        Afterwards, no file contains their texts or vectors.
-        """
+        """Remove the data of deleted rows from the disk. Afterwards, no file contains their texts or vectors."""
         # A crash may have come between the record and the deletion.
         await self._tables.rewrite_tables(
             without=load_ids(self.folder / ERASURE_MARKER)

@@ -54,10 +54,7 @@ class CollectionRegistry:
         return [*([None] if (self._data / "user").is_dir() else []), *project_ids]
 
     def has_collection(self, project: str | None) -> bool:
-        """Return True if the project has a collection.
-
-        This never creates a collection.
-        """
+        """Return True if the project has a collection. This never creates a collection."""
         return project in self._collections or locate_collection(self._data, project).is_dir()
 
     async def get_collection(self, project: str | None) -> Collection:

@@ -1,7 +1,4 @@
-"""Syncing of the database's files to disk.
-
-The database itself does not do this.
-"""
+"""Syncing of the database's files to disk. The database itself does not do this."""
 
 from __future__ import annotations
 

@@ -90,20 +90,14 @@ def create_session() -> Any:
 
 
 def build_schema(columns: Sequence[ColumnSpec]) -> pa.Schema:
-    """Return the Arrow schema for these columns.
-
-    The metadata of the first column contains the schema version.
-    """
+    """Return the Arrow schema for these columns. The metadata of the first column contains the schema version."""
     fields = [pa.field(column.name, _TYPES[column.type], nullable=not column.is_required) for column in columns]
     fields[0] = fields[0].with_metadata({VERSION_KEY: str(SCHEMA_VERSION).encode()})
     return pa.schema(fields)
 
 
 class Table:
-    """Table that reads and writes rows as plain dictionaries.
-
-    Errors of the database are raised as StoreError.
-    """
+    """Table that reads and writes rows as plain dictionaries. Errors of the database are raised as StoreError."""
 
     def __init__(self, inner: Any, name: str) -> None:
         self._handle: Any = inner  # None: closed
@@ -248,10 +242,7 @@ class Table:
         await self._run(self._inner.checkout_latest())
 
     def close(self) -> None:
-        """Close the table; later calls raise StoreClosed.
-
-        Must not be called while an operation is in progress.
-        """
+        """Close the table; later calls raise StoreClosed. Must not be called while an operation is in progress."""
         if self._handle is not None:
             self._handle.close()
             self._handle = None

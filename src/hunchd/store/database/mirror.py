@@ -284,10 +284,7 @@ class TableMirror:
         return self.mask_living() & self._mask_values("model", [model])
 
     def mask_comparable(self, passing: Mask, model: str) -> Mask:
-        """Return a mask of those `passing` rows that have a vector computed by `model`.
-
-        The latest mask is cached.
-        """
+        """Return a mask of those `passing` rows that have a vector computed by `model`. The latest mask is cached."""
         last = self._comparable_cache
         if last is None or last[0] is not passing or last[1:3] != (model, self._vector_changes):
             mask: Mask = passing & self.mask_embedded(model)[: len(passing)]
@@ -295,10 +292,7 @@ class TableMirror:
         return last[3]
 
     def mask_unembedded(self, model: str) -> Mask:
-        """Return a mask of the rows that have no vector computed by `model`.
-
-        Deleted rows are not included.
-        """
+        """Return a mask of the rows that have no vector computed by `model`. Deleted rows are not included."""
         return self.mask_living() & ~self.mask_embedded(model)
 
     async def mask_passing(self, filters: Filters) -> Mask:

@@ -53,10 +53,7 @@ class MirroredTables:
 
     @classmethod
     async def open(cls, folder: Path, session: Any, files: FileOperations) -> MirroredTables:
-        """Open the tables.
-
-        A table whose schema is newer than that of this version of hunchd is read-only.
-        """
+        """Open the tables. A table whose schema is newer than that of this version of hunchd is read-only."""
         database = await Database.open(folder, session)
         repairs: list[RepairReport] = []
         tables = {name: await _open_or_repair(folder, database, name, repairs) for name in (MEMORIES, SIGNALS)}
@@ -173,10 +170,7 @@ class MirroredTables:
         self.counters.since_optimise = max(self.counters.since_optimise, 1)
 
     async def keep_newest_versions(self) -> None:
-        """Remove all versions except the newest.
-
-        The caller must hold the exclusive lock.
-        """
+        """Remove all versions except the newest. The caller must hold the exclusive lock."""
         try:
             for table in self:
                 await table.keep_newest_version()
@@ -196,10 +190,7 @@ class MirroredTables:
     # -- repair ------------------------------------------------------------------------------------------------------
 
     async def clean_up_after_crash(self) -> None:
-        """Remove files left by unfinished writes.
-
-        Call this before anybody else has access to the tables.
-        """
+        """Remove files left by unfinished writes. Call this before anybody else has access to the tables."""
         for table in self:
             try:
                 await table.optimise(keep=MIN_VERSION_AGE, exclusive=True)
@@ -211,10 +202,7 @@ class MirroredTables:
         await self.sync_tables()
 
     async def repair_tables(self) -> None:
-        """Make all tables readable again.
-
-        Unreadable tables are rebuilt.
-        """
+        """Make all tables readable again. Unreadable tables are rebuilt."""
         self.counters.repair_count += 1
         for name, table in list(self._tables.items()):
             try:

@@ -19,10 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Quarantine:
-    """Set of the ids of damaged rows, stored in a file.
-
-    An id is released when its row is rewritten or deleted.
-    """
+    """Set of the ids of damaged rows, stored in a file. An id is released when its row is rewritten or deleted."""
 
     def __init__(self, path: Path, files: FileOperations) -> None:
         self._path = path
@@ -56,10 +53,7 @@ class Quarantine:
 
 
 def load_ids(path: Path) -> list[str]:
-    """Return the ids in a JSON file.
-
-    Returns an empty list if the file is missing or cannot be read.
-    """
+    """Return the ids in a JSON file. Returns an empty list if the file is missing or cannot be read."""
     try:
         ids = json.loads(path.read_bytes())
     except FileNotFoundError:

@@ -1,7 +1,4 @@
-"""Queries on the memories of one collection.
-
-Memories are found by id, name, words or vector, or listed by page.
-"""
+"""Queries on the memories of one collection. Memories are found by id, name, words or vector, or listed by page."""
 
 from __future__ import annotations
 
@@ -292,10 +289,7 @@ def _compute_similarities(
 
 
 def _uses_hash_comparison(filters: Filters) -> bool:
-    """Return True if a filter is compared only by hash.
-
-    Such a filter may let wrong rows through.
-    """
+    """Return True if a filter is compared only by hash. Such a filter may let wrong rows through."""
     return bool(filters.tags or filters.key or filters.family or filters.replaced_by or filters.path_prefix)
 
 

@@ -44,10 +44,7 @@ async def rebuild_table(folder: Path, name: str, session: Any) -> int:
 
 
 def finish_rebuild(folder: Path) -> None:
-    """Complete a rebuild that a crash interrupted.
-
-    If the rebuilt table is not complete, it is discarded.
-    """
+    """Complete a rebuild that a crash interrupted. If the rebuilt table is not complete, it is discarded."""
     draft = folder / _DRAFT_FOLDER
     for table in draft.glob("*.lance"):
         if (draft / _COMPLETE_MARKER).exists():
@@ -82,10 +79,7 @@ async def _load_readable(folder: Path, name: str, session: Any) -> tuple[int | N
 
 
 async def _load_fragment(table: Table, fragment: int) -> list[Row]:
-    """Return the intact rows of one data file.
-
-    If reading fails, only the rows read up to that point are returned.
-    """
+    """Return the intact rows of one data file. If reading fails, only the rows read up to that point are returned."""
     rows_found: list[Row] = []
     begin = last = 0
     while begin - last < _MAX_GAP:

@@ -31,9 +31,6 @@ def get_packed_body(row: Row) -> bytes:
 
 
 def get_term_counts(row: Row) -> Mapping[int, int]:
-    """Return the terms in a row's text with their counts.
-
-    If the counts were computed in advance, those are used.
-    """
+    """Return the terms in a row's text with their counts. If the counts were computed in advance, those are used."""
     counts: Mapping[int, int] = row[_TERMS_KEY] if _TERMS_KEY in row else count_terms(row["text"])
     return counts

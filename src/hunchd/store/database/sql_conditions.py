@@ -49,10 +49,7 @@ def match_below(column: str, value: str) -> str:
 
 
 def match_one_of(column: str, values: Iterable[str]) -> str:
-    """Return a condition for rows with one of these values in a column.
-
-    `values` must not be empty.
-    """
+    """Return a condition for rows with one of these values in a column. `values` must not be empty."""
     return f"{column} IN ({_quote_list(values)})"
 
 

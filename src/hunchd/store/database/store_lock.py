@@ -116,19 +116,13 @@ class StoreLock:
 
     @asynccontextmanager
     async def hold_shared(self) -> AsyncIterator[None]:
-        """Hold the shared lock.
-
-        Raises StoreClosed if the store has been closed.
-        """
+        """Hold the shared lock. Raises StoreClosed if the store has been closed."""
         async with self._rw_lock.hold_shared():
             self._check_open()
             yield
 
     def hold_exclusive(self) -> AbstractAsyncContextManager[None]:
-        """Hold the exclusive lock, which keeps readers out.
-
-        The caller must hold the write lock.
-        """
+        """Hold the exclusive lock, which keeps readers out. The caller must hold the write lock."""
         return self._rw_lock.hold_exclusive()
 
     async def run_repair(self) -> None:
@@ -187,10 +181,7 @@ def under_write_lock(
 ) -> Callable[
     [Callable[Concatenate[Any, Arguments], Awaitable[Result]]], Callable[Concatenate[Any, Arguments], Awaitable[Result]]
 ]:
-    """Make a method hold the write lock of its object's `lock`.
-
-    See `StoreLock.run_write`.
-    """
+    """Make a method hold the write lock of its object's `lock`. See `StoreLock.run_write`."""
 
     def decorate(
         method: Callable[Concatenate[Any, Arguments], Awaitable[Result]],

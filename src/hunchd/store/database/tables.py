@@ -108,10 +108,7 @@ COLUMNS: Final[Mapping[str, Sequence[ColumnSpec]]] = {MEMORIES: MEMORY_COLUMNS, 
 
 
 def build_row(memory_data: Mapping[str, Any]) -> Row:
-    """Return the complete row for a memory.
-
-    The memory is given as output of `memory_to_plain`.
-    """
+    """Return the complete row for a memory. The memory is given as output of `memory_to_plain`."""
     body = _to_json(memory_data)
     memory = get_memory({"body": body})
     row = {column.name: memory_data[column.name] for column in MEMORY_COLUMNS if column.name in memory_data}

@@ -1,7 +1,4 @@
-"""Index that finds rows by the hash of a text.
-
-The index takes 12 bytes per row, about 1 MB for 100,000 rows.
-"""
+"""Index that finds rows by the hash of a text. The index takes 12 bytes per row, about 1 MB for 100,000 rows."""
 
 from __future__ import annotations
 
@@ -38,10 +35,7 @@ class HashIndex:
             self.merge_recent()
 
     def find_slots(self, text: str) -> Slots:
-        """Return all slots that were added for `text`.
-
-        Slots of other texts with the same hash are included.
-        """
+        """Return all slots that were added for `text`. Slots of other texts with the same hash are included."""
         text_hash = hash(text)
         begin, end = (int(np.searchsorted(self._hashes, text_hash, side)) for side in ("left", "right"))
         return np.concatenate([self._slots[begin:end], np.array(self._recent.get(text_hash, ()), np.intp)]).astype(

@@ -54,10 +54,7 @@ class PostingsBlock:
 
 @dataclass(frozen=True, slots=True)
 class PostingsChunk:
-    """Postings of some of the terms of a new block.
-
-    Chunks are produced in the order of their terms.
-    """
+    """Postings of some of the terms of a new block. Chunks are produced in the order of their terms."""
 
     terms: KeyArray
     counts: NumberArray  # number of postings of each term
@@ -206,10 +203,7 @@ class WordPostings:
         return self._merge_chunks(keep, numbers, keep_added, tail_numbers), lengths, keys
 
     def _mask_living(self, among: Mask) -> Mask:
-        """Return a mask of the block's texts whose slots are in `among`.
-
-        The latest mask is cached.
-        """
+        """Return a mask of the block's texts whose slots are in `among`. The latest mask is cached."""
         if self._living_cache is None or self._living_cache[0] is not among:
             self._living_cache = (among, _mask_slots(self._slots, among))
         return self._living_cache[1]

@@ -42,10 +42,7 @@ def write_block(
 
 
 def read_block(path: Path) -> PostingsBlock | None:
-    """Verify the checksum of the file, and map the block into memory.
-
-    Returns None if the block must be rebuilt.
-    """
+    """Verify the checksum of the file, and map the block into memory. Returns None if the block must be rebuilt."""
     try:
         with path.open("rb", buffering=0) as file:
             return _map_block(file, path)

@@ -35,10 +35,7 @@ class VectorIndex:
         self._reserved_slots = 0  # slots to allocate as soon as one has a vector
 
     def reserve(self, slots: int) -> None:
-        """Set the expected number of slots.
-
-        The memory is allocated when the first vector is stored.
-        """
+        """Set the expected number of slots. The memory is allocated when the first vector is stored."""
         self._reserved_slots = max(self._reserved_slots, slots)
         if len(self._scales):
             self._grow(self._reserved_slots)
@@ -82,10 +79,7 @@ class VectorIndex:
         return slots[best], similarities[best]
 
     def compute_similarities(self, slots: Slots, vector: bytes) -> npt.NDArray[np.float32]:
-        """Return the cosine similarity of each slot's vector to `vector`.
-
-        It is 0 for a slot without a vector.
-        """
+        """Return the cosine similarity of each slot's vector to `vector`. It is 0 for a slot without a vector."""
         if not len(self._scales):
             return np.zeros(len(slots), np.float32)
         query = np.frombuffer(vector, "<f4")

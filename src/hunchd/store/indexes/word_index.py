@@ -37,10 +37,7 @@ class WordMatch(NamedTuple):
 
 
 def count_words(text: str) -> Counter[str]:
-    """Count the lowercase words of a text.
-
-    `getUserName` and `get_user_name` also count as get, user and name.
-    """
+    """Count the lowercase words of a text. `getUserName` and `get_user_name` also count as get, user and name."""
     counts: Counter[str] = Counter()
     for word, times in Counter(_find_words(normalize_letters(text))).items():
         for part in {word.lower(), *split_subwords(word)}:

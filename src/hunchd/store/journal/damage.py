@@ -16,10 +16,7 @@ _MAX_COPY_BYTES = 4 * 1024 * 1024
 
 
 class DamageRecorder:
-    """Recorder of the damage found since the journal was opened.
-
-    It copies the damaged bytes to `folder`.
-    """
+    """Recorder of the damage found since the journal was opened. It copies the damaged bytes to `folder`."""
 
     def __init__(self, files: FileOperations, folder: Path) -> None:
         self._files = files

@@ -28,20 +28,14 @@ class DiskReserve:
         self._lock = Lock()  # appends and checkpoints meet here from two threads
 
     def allocate(self) -> bool:
-        """Allocate the reserve if it is missing.
-
-        Returns True if the reserve exists afterwards.
-        """
+        """Allocate the reserve if it is missing. Returns True if the reserve exists afterwards."""
         if self._size == 0:
             return True
         with self._lock:
             return self._allocate()
 
     def release(self) -> bool:
-        """Delete the reserve to free its space.
-
-        Returns False if there was no reserve.
-        """
+        """Delete the reserve to free its space. Returns False if there was no reserve."""
         with self._lock:
             return self._release()
 

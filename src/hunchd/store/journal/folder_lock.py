@@ -1,7 +1,4 @@
-"""Lock that protects a folder against other processes.
-
-The system releases the lock when the process exits.
-"""
+"""Lock that protects a folder against other processes. The system releases the lock when the process exits."""
 
 from __future__ import annotations
 
@@ -24,10 +21,7 @@ class FolderLock:
         self._descriptor: int | None = None
 
     def acquire(self) -> None:
-        """Acquire the lock.
-
-        Raises Conflict with the holder's process id if another process holds it.
-        """
+        """Acquire the lock. Raises Conflict with the holder's process id if another process holds it."""
         guards = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | guards, 0o600)
         if sys.platform != "win32":

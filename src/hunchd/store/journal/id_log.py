@@ -88,10 +88,7 @@ class IdLog:
             id_index.add_many(entries[1], entries[0])
 
     def add(self, entries: IdEntries) -> None:
-        """Append entries and sync them to disk.
-
-        Entries that are already in the log are skipped.
-        """
+        """Append entries and sync them to disk. Entries that are already in the log are skipped."""
         if not entries or entries.sequences[-1] <= self._newest_sequence:
             return
         path, count = next(reversed(self._counts.items()), (None, 0))

@@ -336,10 +336,7 @@ class Journal:
         return await asyncio.shield(asyncio.to_thread(self._erase_records, should_erase, projects, up_to))
 
     async def erase_project(self, project: str) -> int:
-        """Erase all records and ids of one project.
-
-        Returns the number of erased records.
-        """
+        """Erase all records and ids of one project. Returns the number of erased records."""
         return await self.erase_records(lambda record: record.project == project, forget_projects=(project,))
 
     def _write_checkpoint(self, sequence: int) -> None:
@@ -387,10 +384,7 @@ class Journal:
         return has_released
 
     async def close(self) -> None:
-        """Wait for the active write, then close the files.
-
-        Closing the journal again does nothing.
-        """
+        """Wait for the active write, then close the files. Closing the journal again does nothing."""
         if self._is_closed:
             return
         self._is_closed = True

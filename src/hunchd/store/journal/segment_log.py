@@ -217,10 +217,7 @@ class SegmentLog:
         return damage
 
     def _read_segment(self, segment: Segment) -> bytes | None:
-        """Return the durable bytes of a segment.
-
-        Returns None if the file is missing or cannot be read.
-        """
+        """Return the durable bytes of a segment. Returns None if the file is missing or cannot be read."""
         try:
             return self._files.read(segment.path)[: segment.size]
         except OSError as error:
@@ -241,10 +238,7 @@ class SegmentLog:
     # -- writing ------------------------------------------------------------------------------------------------
 
     def append_block(self, block: bytes, entries: IdEntries) -> None:
-        """Write and sync a block of records.
-
-        If OSError is raised, no part of the block has been kept.
-        """
+        """Write and sync a block of records. If OSError is raised, no part of the block has been kept."""
         if self.is_disk_full:
             if not self._reserve.allocate():
                 raise OSError(errno.ENOSPC, "the disk is full")

@@ -34,10 +34,7 @@ _JSON = json.JSONEncoder(separators=(",", ":"))  # created once: json.dumps woul
 
 @dataclass(frozen=True, slots=True)
 class JournalRecord:
-    """Accepted record, deduplicated by `id`.
-
-    `at` is in seconds since the epoch; `data` contains JSON values.
-    """
+    """Accepted record, deduplicated by `id`. `at` is in seconds since the epoch; `data` contains JSON values."""
 
     id: str
     type: str
@@ -88,10 +85,7 @@ def hash_key(text: str) -> int:
 
 @lru_cache(maxsize=256)  # few projects, many records
 def hash_project(project: str | None) -> int:
-    """Return the key of a project.
-
-    The key of records without a project is 0.
-    """
+    """Return the key of a project. The key of records without a project is 0."""
     return _NO_KEY if project is None else hash_key(project)
 
 
