@@ -387,7 +387,7 @@ class Engine:
             answer = self._put_current_first(
                 await self._search_service.search(request, None, facts=facts), request, facts
             )
-            answer = await self.knowledge.add_fact_histories(request, answer, facts)
+            answer = await self.knowledge.add_fact_histories(request, answer, facts, ())
             return self._maintenance.record_search(request.query, None, answer)
         project, tree = self._projects.find(request.project)
         request = replace(request, path_prefix=to_relative_prefix(request.path_prefix, tree.root))
@@ -407,7 +407,8 @@ class Engine:
             return SearchAnswer(results=[], status="empty", degraded=[], took_ms=0.0)
         answer = await self._search_with_own(request, project, tree)
         answer = self._put_current_first(answer, request, project.facts.values())
-        return await self.knowledge.add_fact_histories(request, answer, project.facts.values())
+        conflicts = [*project.conflicts.values()]
+        return await self.knowledge.add_fact_histories(request, answer, project.facts.values(), conflicts)
 
     def _put_current_first(self, answer: SearchAnswer, request: SearchRequest, facts: Iterable[Memory]) -> SearchAnswer:
         """Rank current facts above outdated statements, unless the request is about the past."""
@@ -495,9 +496,11 @@ class Engine:
         return self._maintenance.add_recent_usage(await self._memories.get(identifier, self._projects.ids))
 
     async def get_memory_history(self, identifier: str) -> list[Memory]:
-        """Return the versions of a memory, and the memories that it replaced."""
+        """Return the versions of a memory, the memories that it replaced, and the versions that were undone."""
         versions = await self._memories.list_history(identifier, self._projects.ids)
-        return versions + await self._memories.list_replaced(versions)
+        family = await self._memories.list_family(versions[0].id.partition(".")[0], versions[0].project)
+        undone = [one for one in family if any(link["type"] == "undone" for link in one.links)]
+        return [*versions, *await self._memories.list_replaced(versions), *undone]
 
     async def get_memory_usage(self, identifier: str) -> MemoryUsageAnswer:
         """Return the usage of a memory, and the changes made by consolidation."""

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from hunchd.consolidation.contradiction_records import (
+    SETTLED_WITH,
     contradiction_answer,
+    create_contradiction,
     reopen_contradiction,
     resolve_contradiction,
+    resolve_group,
 )
 from hunchd.consolidation.contradictions.candidate_search import (
     MAX_PER_MEMORY,
@@ -224,6 +227,52 @@ def test_resolution_undo_restores_all(resolution: str) -> None:
     assert all(name not in opened.source for name in ("resolution", "before", "left"))
     with pytest.raises(Conflict):
         reopen_contradiction(opened, after, NOW)
+
+
+def _group() -> tuple[dict[str, Memory], list[Memory]]:
+    """Return four statements, and the pairs old-new, old-file, side-old; old contradicts all others."""
+    names = ("old", "new", "file", "side")
+    facts = {one: claim(one, f"Logs are kept {day} days", days=day) for day, one in enumerate(names)}
+    pairs = [("old", "new"), ("old", "file"), ("side", "old")]
+    return facts, [create_contradiction(facts[a], facts[b], NOW) for a, b in pairs]
+
+
+def _settle(winner: str, resolution: str) -> tuple[dict[str, Memory], list[Memory], dict[str, Memory]]:
+    present, pairs = _group()
+    request = ResolutionRequest(resolution=resolution, group=True)
+    first = next(one for one in pairs if winner in {link["ref"] for link in one.links})
+    _, change = resolve_group(first, pairs, request, present, NOW)
+    after = present | {one.id: one for one in change.memories}
+    return after, pairs, present
+
+
+@pytest.mark.parametrize(
+    ("winner", "resolution", "holding"),
+    [
+        ("new", "b_wins", {"new", "file", "side"}),
+        ("old", "a_wins", {"old"}),
+        ("old", "both_valid", {"old", "new", "file", "side"}),
+    ],
+)
+def test_group_is_settled_and_undone_together(winner: str, resolution: str, holding: set[str]) -> None:
+    after, pairs, present = _settle(winner, resolution)
+    assert {one for one in present if after[one].status is Status.ACTIVE} == holding
+    assert all(after[one.id].status is Status.SUPERSEDED for one in pairs)
+
+    settled = [after[one.id] for one in pairs]
+    assert [one.source.get(SETTLED_WITH) for one in settled] == [None, pairs[0].id, pairs[0].id]
+    back = dict(after)
+    for one in settled:
+        opened, change = reopen_contradiction(one, after, NOW + timedelta(minutes=1))
+        back |= {memory.id: memory for memory in change.memories}
+        assert SETTLED_WITH not in opened.source
+    assert all(replace(back[one], updated=present[one].updated) == present[one] for one in present)
+
+
+def test_what_a_user_said_is_quoted_as_said() -> None:
+    said = replace(claim("m1", "we decided not to change it"), key="change it", value="no")
+    record = create_contradiction(said, claim("m2", "the default changes", days=1), NOW)
+    assert record.content.startswith("we decided not to change it (you, ")
 
 
 def test_resolution_merge_two_keys_leaves_one_fact() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hunchd.consolidation.contradiction_records import create_contradiction
 from hunchd.core.state.project import KnownError
 from hunchd.domain.context import ExpectedFile, Focus, PredictedFile, PredictedUnit, Prediction
-from hunchd.domain.memory import Kind, Levels, Memory, Status, Trust
+from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Status, Trust
 from hunchd.features.context.candidates import CandidateInput, build_candidates, select_informative_units
 from hunchd.features.context.file_candidates import FileLinks
 from hunchd.ingestion.fixes import Fix
@@ -326,7 +326,7 @@ def test_partial_commit_subject_does_not_match() -> None:
 
 def test_user_fact_is_always_critical() -> None:
     [piece] = build_candidates(make_input(facts=(fact("f1", "we deploy on Fridays", category=None, trust=Trust.USER),)))
-    assert (piece.tier, piece.reasons) == (1, ("you asked to remember it",))
+    assert (piece.tier, piece.reasons) == (1, ("you asked to remember it, just now",))
 
 
 def test_user_statement_is_shown_as_said() -> None:
@@ -393,7 +393,7 @@ def test_reason_names_source_of_fact() -> None:
         fact("kept", "always rebase", category="instruction", trust=Trust.DERIVED, source=mcp),
     )
     told = {piece.id: piece.reasons for piece in build_candidates(make_input(facts=facts))}
-    assert told == {"own": ("you said so",), "heard": ("said in a session",), "kept": ("an agent kept it",)}
+    assert told == {"own": ("you said so, just now",), "heard": ("said in a session",), "kept": ("an agent kept it",)}
 
 
 def test_user_fact_about_focus_ranks_first() -> None:
@@ -450,6 +450,49 @@ def test_facts_quoted_by_contradiction_are_omitted() -> None:
 
     assert set(offered) == {conflict.id, third.id}
     assert offered[conflict.id].value >= offered[third.id].value
+
+
+def test_statement_naming_file_stays_beside_contradiction() -> None:
+    def said(text: str) -> Memory:
+        return fact(text, text, trust=Trust.USER, importance=0.6, category=None, source={"type": "client"})
+
+    named, other = said("shop/basket.py never rounds"), said("prices are rounded")
+    conflict = create_contradiction(named, other, NOW)
+    offered = build_candidates(make_input(facts=(named, other), conflicts=(conflict,)))
+
+    assert {piece.id for piece in offered} == {conflict.id, named.id}
+    assert next(piece for piece in offered if piece.id == named.id).source["names"] is True
+    elsewhere = build_candidates(
+        make_input(facts=(), conflicts=(conflict,), focus=Focus(project="p", file="docs/a.rst"))
+    )
+    assert elsewhere == []
+
+
+def test_path_is_named_by_its_end_only() -> None:
+    facts = tuple(
+        fact(text, text, trust=Trust.USER, importance=0.6, category=None)
+        for text in ("api/errors.py raises", "web/errors.py logs", "errors.py is old", "noerrors.py is gone")
+    )
+    offered = build_candidates(make_input(facts=facts, focus=Focus(project="p", file="src/api/errors.py")))
+
+    assert {piece.id for piece in offered if piece.source.get("names")} == {"api/errors.py raises", "errors.py is old"}
+
+
+def test_statement_kept_to_files_stays_there() -> None:
+    only = fact(
+        "only",
+        "shop/basket.py forks",
+        trust=Trust.USER,
+        tags=("only-its-files",),
+        artifacts=(Artifact("file", "shop/basket.py"),),
+    )
+
+    def offer(file: str, *open_files: str) -> list[str]:
+        focus = Focus(project="p", file=file, open_files=open_files)
+        return [piece.id for piece in build_candidates(make_input(facts=(only,), focus=focus))]
+
+    assert offer("shop/basket.py") == offer("shop/other.py", "shop/basket.py") == ["only"]
+    assert offer("shop/other.py") == []
 
 
 def test_camel_case_words_match_suffix_does_not() -> None:

@@ -114,6 +114,15 @@ def test_fresh_memory_wins_among_equals() -> None:
     assert first.score / second.score == pytest.approx(FRESH_BOOST)
 
 
+def test_version_in_question_counts() -> None:
+    asked = Hit(memory=memory("z", "drop python 3.8"), lexical=4.0)
+    other = Hit(memory=memory("a", "python 3.2 compatibility fix"), lexical=4.0)
+    first, second = rank_hits("python 3.8", [other, asked], depth="shallow", k=5, now=NOW)
+    assert [first.memory.id, second.memory.id] == ["z", "a"]
+    assert "says python, 3.8" in first.reasons
+    assert "says python" in second.reasons
+
+
 def test_pattern_read_today_is_not_fresh() -> None:
     said = Hit(memory=memory("said", "session timeout raised to an hour"), lexical=4.0)
     mined = memory("mined", "session timeout raised to an hour", kind=Kind.PATTERN, days=0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final
+
+from msgspec.structs import replace as replace_fields
 
 from hunchd.domain.errors import Conflict, InvalidInput
 from hunchd.domain.facts import MemoryChange, get_source_name, is_same_value, revise_fact, slot_of, undo_last_step
@@ -14,12 +16,13 @@ from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Status, Trust
 from hunchd.domain.sharing import is_shared
 from hunchd.protocol.knowledge_answers import ContradictionAnswer
 from hunchd.protocol.memories import MemoryRecord, memory_from_json, memory_to_json, memory_to_record
-from hunchd.protocol.requests import ResolutionRequest
+from hunchd.protocol.requests import ResolutionOutcome, ResolutionRequest
 from hunchd.protocol.responses import format_iso
 
 # Confidence if two sources are equally sure of different values for one key: one is wrong, or the value has changed.
 SAME_KEY_CONFIDENCE: Final = 0.9
 OVERTAKEN: Final = "one side says something else by now"
+SETTLED_WITH: Final = "settled_with"  # in the source: id of the contradiction whose resolution settled this one, too
 # Sides that remain valid after each resolution; for other resolutions, no status changes.
 _WINNERS: Final = {"a_wins": "a", "b_wins": "b", "merged": ""}
 
@@ -141,6 +144,41 @@ def resolve_contradiction(
     return closed_record, MemoryChange((*effect.memories, closed_record), effect.deletions, contradiction.project)
 
 
+def resolve_group(
+    contradiction: Memory,
+    others: Iterable[Memory],
+    request: ResolutionRequest,
+    present: dict[str, Memory],
+    now: datetime,
+) -> tuple[Memory, MemoryChange]:
+    """Resolve a contradiction and, of the open `others`, all that follow from it.
+
+    What contradicts the winner loses as well; what only the losers contradict has nothing against it any more. If
+    both are valid, so are all that these contradict.
+    """
+    resolved, change = resolve_contradiction(contradiction, request, present, now)
+    winner, ended = _split_sides(contradiction, request.resolution)
+    others = [one for one in others if one.id != contradiction.id and not is_about_one_key(one)]
+    for one in sorted(others, key=lambda one: all(side.id != winner for side in parse_sides(one))):
+        a, b = (side.id for side in parse_sides(one))
+        if not {a, b} & {winner, *ended}:
+            continue
+        outcome: ResolutionOutcome = "a_wins" if a == winner or (b != winner and b in ended) else "b_wins"
+        present = present | {memory.id: memory for memory in change.memories}
+        same = replace_fields(request, resolution=outcome if winner else request.resolution)
+        closed, more = resolve_contradiction(one, same, present, now)
+        closed = replace(closed, source={**closed.source, SETTLED_WITH: contradiction.id})
+        change = replace(change, memories=(*change.memories, *more.memories[:-1], closed))
+        ended |= {a, b} - {winner} if not winner or winner in (a, b) else set()
+    return resolved, change
+
+
+def _split_sides(contradiction: Memory, resolution: str) -> tuple[str, set[str]]:
+    """Return the id of the winner, "" if there is none, and those of the others; none for a merged value."""
+    a, b = (side.id for side in parse_sides(contradiction))
+    return {"a_wins": (a, {b}), "b_wins": (b, {a}), "both_valid": ("", {a, b})}.get(resolution, ("", set()))
+
+
 def reopen_contradiction(
     contradiction: Memory, present: dict[str, Memory], now: datetime
 ) -> tuple[Memory, MemoryChange]:
@@ -157,7 +195,7 @@ def reopen_contradiction(
             raise Conflict(f"'{identifier}' was changed after the resolution; undo that change first")
     before = [replace(memory_from_json(data), updated=now) for data in source.pop("before")]
     created_ids = tuple(source.pop("made"))
-    for name in ("resolution", "resolved_at", "note", "left"):
+    for name in ("resolution", "resolved_at", "note", "left", SETTLED_WITH):
         source.pop(name, None)
     reopened_record = replace(contradiction, status=Status.ACTIVE, valid_to=None, updated=now, source=source)
     return reopened_record, MemoryChange((*before, reopened_record), created_ids, contradiction.project)
@@ -281,9 +319,9 @@ def _resolve_memories(
     replacement = request.value or request.note
     match request.resolution:
         case "a_wins":
-            memories = (_supersede(b, a, now),)
+            memories = _supersede(b, a, now)
         case "b_wins":
-            memories = (_supersede(a, b, now),)
+            memories = _supersede(a, b, now)
         case "merged":
             if not replacement:
                 raise InvalidInput("merging requires 'value', the statement that replaces both", field="value")
@@ -291,7 +329,7 @@ def _resolve_memories(
             change = (
                 _set_value(b, replacement, b, now) if slot_of(b) is not None else revise_fact(b, merged_memory, now)
             )
-            memories = (*change.memories, _supersede(a, b, now))
+            memories = (*change.memories, *_supersede(a, b, now))
     return MemoryChange(tuple(one for one in memories if one.id in present or "." in one.id), project=b.project)
 
 
@@ -310,8 +348,10 @@ def _set_value(head: Memory, value: str, source_memory: Memory, now: datetime) -
     return revise_fact(head, updated_memory, now)
 
 
-def _supersede(loser: Memory, winner: Memory, now: datetime) -> Memory:
-    return replace(loser, status=Status.SUPERSEDED, superseded_by=winner.id, valid_to=now, updated=now)
+def _supersede(loser: Memory, winner: Memory, now: datetime) -> tuple[Memory, ...]:
+    if loser.status is Status.SUPERSEDED:  # what ended it first stays in its history
+        return ()
+    return (replace(loser, status=Status.SUPERSEDED, superseded_by=winner.id, valid_to=now, updated=now),)
 
 
 def _make_identity(memory: Memory) -> str:
@@ -319,7 +359,8 @@ def _make_identity(memory: Memory) -> str:
 
 
 def _format_claim(memory: Memory) -> str:
-    claim = f"{memory.key}: {memory.value}" if memory.key and memory.value else memory.levels.summary or memory.title
+    has_value = memory.key and memory.value and memory.trust is not Trust.USER  # a user's words stay as they were said
+    claim = f"{memory.key}: {memory.value}" if has_value else memory.levels.summary or memory.title
     source = memory.source
     origin = source.get("path") or ("you" if memory.trust is Trust.USER else source.get("type"))
     return f"{claim} ({origin}, {memory.at:%Y-%m})" if origin else claim

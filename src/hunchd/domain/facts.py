@@ -309,13 +309,17 @@ def resolve_as_conflict(claim: Memory, head: Memory, now: datetime) -> ClaimReso
     return replace(_resolve_rejected(claim, head, now), conflicting=True)
 
 
+_STATED_FIELDS: Final = ("title", "content", "value", "status", "branch", "valid_to")
+
+
 def revise_fact(head: Memory, replacement: Memory, now: datetime) -> MemoryChange:
     """Replace the content of `head` with `replacement`, and keep the old version.
 
-    The old version is stored with its period of validity.
+    The old version is stored with its period of validity; what still says the same holds since it did before.
     """
     stated_start = replacement.valid_from if replacement.valid_from != head.valid_from else None
-    begins = stated_start or max(now, get_valid_from(head))
+    says_same = all(getattr(head, name) == getattr(replacement, name) for name in _STATED_FIELDS)
+    begins = stated_start or (get_valid_from(head) if says_same else max(now, get_valid_from(head)))
     if (
         replacement.valid_to is not None and replacement.valid_to <= begins
     ):  # it is over by now, so the replacement describes the past period

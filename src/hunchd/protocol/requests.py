@@ -305,6 +305,7 @@ class ResolutionRequest(Request, frozen=True, kw_only=True):
     resolution: ResolutionOutcome
     note: Note = ""
     value: Annotated[LongText, Meta(description="the merged value")] = ""
+    group: Annotated[bool, Meta(description="also decide against all that contradicts the winner")] = False
 
 
 class ShareRequest(Request, frozen=True, kw_only=True):

@@ -112,6 +112,8 @@ _SIGNATURE_LINE: Final = re.compile(
     r"|--HG--$|extra : |rename : \S+ => |branch : |git-svn-id: ",  # left by conversions from other systems
     re.IGNORECASE,
 )
+_VERSION: Final = re.compile(r"(?<![\w.])\d+(?:\.\d+)+(?![\w])")
+OTHER_VERSION_FACTOR: Final = 0.7  # what does not name the version that was asked for ranks behind what does
 _CHANGE_STATUS: Final = re.compile(r"^[A-Z]\d{0,3} (?=\S)")
 
 
@@ -222,7 +224,7 @@ def rank_hits(
     if depth == "specific" and any(one.is_exact_match for one in scored_answers):
         scored_answers = [one for one in scored_answers if one.is_exact_match]
     return [
-        _build_ranked(dict(zip(query_terms, roots, strict=True)), one, now)
+        _build_ranked(dict(zip(query_terms, roots, strict=True)), one, now, _find_versions(query))
         for one in scored_answers[: min(k, MAX_DEEP if depth == "deep" else max(k, MAX_SHALLOW))]
     ]
 
@@ -268,6 +270,8 @@ def _score_answers(
     offsets = kind_scores + message_scores
     relevance = np.where(is_named, 1.0, (_compute_relevance(passage_scores) + offsets) / MAX_WEIGHT)
     scores = np.maximum(relevance, 0.0) * [_compute_boost(hit.memory, now) for hit in hits]
+    if versions := _find_versions(query):
+        scores *= [1.0 if versions & _find_versions(hit.memory) else OTHER_VERSION_FACTOR for hit in hits]
     coverage = passage_scores.covers @ [roots.count(root) for root in stems] / _count_expected_words(roots, counts)
     is_answer = _find_answers(coverage, [hit.similarity for hit in hits], is_asked)
     is_answer |= is_named | is_about_user | [bool(hit.why) for hit in hits]
@@ -367,8 +371,15 @@ def _score_message(
     return score + LENGTH_FACTOR * math.log((1 + min(passage.length, MAX_LENGTH)) / (1 + MEAN_LENGTH))
 
 
-def _build_ranked(roots: Mapping[str, str], scored_hit: _ScoredHit, now: datetime) -> RankedHit:
+def _find_versions(text: str | Memory | RankingView) -> frozenset[str]:
+    return frozenset(_VERSION.findall(text if isinstance(text, str) else _searchable_text(text)[:MAX_INDEXED]))
+
+
+def _build_ranked(
+    roots: Mapping[str, str], scored_hit: _ScoredHit, now: datetime, versions: frozenset[str]
+) -> RankedHit:
     words = [word for word, root in roots.items() if root in scored_hit.stem_counts]
+    words += sorted(versions & _find_versions(scored_hit.hit.memory)) if versions else ()
     nearby_words = [word for word, root in roots.items() if root in scored_hit.nearby_stems and word not in words]
     reasons = _build_reasons(scored_hit.hit, words, nearby_words, scored_hit.is_exact_match, now)
     return RankedHit(

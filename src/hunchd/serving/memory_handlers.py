@@ -152,7 +152,7 @@ class MemoryHandlers:
 
     @route("GET /memories/{id}/history", "memoryHistory", errors=(404,))
     async def get_memory_history(self, query: ListSlice, id: str) -> PageAnswer[MemoryRecord]:
-        """List the current and earlier versions of a memory, newest first, then the facts that it replaced."""
+        """List the versions of a memory, newest first, then what it replaced, and versions that were undone."""
         versions = await self._engine.get_memory_history(id)
         return slice_page(versions, memory_to_record, offset=query.offset, limit=query.limit)
 

@@ -78,6 +78,8 @@ _DELETED_PATTERN = re.compile(r"[\w./-]{1,120} is gone$|`\w{1,60}` is defined no
 _MIN_WORD_LENGTH = 4  # letters
 _QUOTE_WORDS = 3  # consecutive words by which a fact quotes an error
 _QUOTE_BONUS = 2  # bonus for a quote, counted as shared words, so that it ranks first
+_FILE_NAME_PATTERN = re.compile(r"(?<![\w.])[\w@+-]+(?:/[\w.@+-]+)+\.[A-Za-z]\w{0,7}(?![\w/])")
+ONLY_ITS_FILES = "only-its-files"  # tag of a statement that applies only to the files among its artifacts
 _DECISION_HEAD_PATTERN = re.compile(r"^decision \([^)]*\): ")
 _BULLET_PATTERN = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
@@ -100,7 +102,7 @@ def build_fact_candidates(
     here = select_relevant_facts(_iter_branch_facts(facts, focus.branch), focus.file, focus.open_files, focus.activity)
     at_hand = words_at_hand(focus)
     quoting_ids = _find_quoting_facts(errors, here)
-    user_facts = [fact for fact in here if fact.trust is Trust.USER]
+    user_facts = [fact for fact in here if fact.trust is Trust.USER and _applies_to_focus(fact, focus)]
     others = [fact for fact in here if fact.trust is not Trust.USER]
     habits = _select_conventions(
         [fact for fact in others if not (_is_shown_on_match(fact) or fact.id in quoting_ids)], at_hand, focus
@@ -128,7 +130,7 @@ def build_fact_candidates(
     team_decisions = _select_team_decisions(decisions, matching_decisions[:MAX_DECISIONS], focus)
     stated = [*user_candidates.values(), *(_build_decision_candidate(fact, 0) for fact in team_decisions)]
     return [
-        *(piece for piece in stated if not any(_contains_fact_text(one, piece) for one in open_now)),
+        *(one for one in stated if one.source.get("names") or not any(_contains_fact_text(it, one) for it in open_now)),
         *_build_habit_candidates(habits, focus.file, tests, now),
         *(_build_decision_candidate(fact, shared_counts[fact.id]) for fact in matching_decisions[:MAX_DECISIONS]),
         *open_now,
@@ -167,16 +169,32 @@ def _build_stated_candidates(
     these, what the user asked to remember comes before what was said in a session; who somebody is has no place here.
     """
     here = [fact for fact in facts if fact.id in quoting or _mentions_focus(fact, focus)]
-    here.sort(key=lambda fact: (fact.id not in quoting, -len(at_hand & extract_words(f"{fact.title} {fact.content}"))))
+    here.sort(
+        key=lambda fact: (
+            fact.id not in quoting,
+            not _names_path(fact, focus.file),
+            -len(at_hand & extract_words(f"{fact.title} {fact.content}")),
+        )
+    )
     ids = {fact.id for fact in here}
     elsewhere = [
         fact
         for fact in facts
         if fact.id not in ids and fact.category not in _ABOUT_PEOPLE and _is_relevant_user_fact(fact, at_hand)
     ]
-    elsewhere.sort(key=lambda fact: (fact.source.get("type") == "session", -fact.importance, -fact.at.timestamp()))
+    elsewhere.sort(
+        key=lambda fact: (
+            bool(_FILE_NAME_PATTERN.search(fact.content)),  # of others than those at hand
+            fact.source.get("type") == "session",
+            -fact.importance,
+            -fact.at.timestamp(),
+        )
+    )
     return {
-        **{fact.id: _build_fact_candidate(fact, now, here=True) for fact in here[:MOST_STATED_HERE]},
+        **{
+            fact.id: _build_fact_candidate(fact, now, here=True, names_focus=_names_path(fact, focus.file))
+            for fact in here[:MOST_STATED_HERE]
+        },
         **{fact.id: _build_fact_candidate(fact, now) for fact in elsewhere[:MOST_STATED_ELSEWHERE]},
     }
 
@@ -282,9 +300,23 @@ def _is_relevant_user_fact(fact: Memory, at_hand: frozenset[str]) -> bool:
 def _mentions_focus(fact: Memory, focus: Focus) -> bool:
     """Return True if a fact shares words with the focus."""
     path = PurePosixPath(focus.file or "")
-    text = f"{fact.title} {fact.content}"
     at_hand = extract_words(f"{path.stem} {focus.branch} {focus.query}")
-    return bool(path.suffix and path.name in text) or bool(at_hand & extract_words(text))
+    return _names_path(fact, focus.file) or bool(at_hand & extract_words(f"{fact.title} {fact.content}"))
+
+
+def _names_path(fact: Memory, file: str | None) -> bool:
+    """Return True if a statement names `file`: by its path, or by the end of its path."""
+    text, name = f"{fact.title} {fact.content}", (file or "").rpartition("/")[2]
+    if not file or "." not in name or name not in text:
+        return False
+    mentions = re.findall(rf"(?<![\w/.-])(?:\./)?((?:[\w.@+-]+/)*{re.escape(name)})(?![\w/-])", text)
+    return any(f"/{file}".endswith(f"/{mention}") for mention in mentions)
+
+
+def _applies_to_focus(fact: Memory, focus: Focus) -> bool:
+    """Return False for a statement that was restricted to other files than those at hand."""
+    at_hand = {focus.file, *focus.open_files} - {None}
+    return ONLY_ITS_FILES not in fact.tags or not at_hand or not at_hand.isdisjoint(_get_files(fact))
 
 
 def _select_contradictions(
@@ -294,6 +326,8 @@ def _select_contradictions(
     ranked_conflicts = []
     for conflict in conflicts:
         here = focus.file in _get_files(conflict) or bool(at_hand & extract_words(conflict.content))
+        if not here and focus.file and _FILE_NAME_PATTERN.search(conflict.content):
+            continue  # about other files
         ranked_conflicts.append((conflict, here))
     return sorted(ranked_conflicts, key=lambda one: (not one[1], one[0].id))[:MAX_CONTRADICTIONS]
 
@@ -472,7 +506,13 @@ def _join_tools(tools: Sequence[ContextCandidate]) -> Iterator[ContextCandidate]
 
 
 def _build_fact_candidate(
-    fact: Memory, now: datetime, *, here: bool = False, file: str | None = None, tests: FileTests = NO_TESTS
+    fact: Memory,
+    now: datetime,
+    *,
+    here: bool = False,
+    names_focus: bool = False,
+    file: str | None = None,
+    tests: FileTests = NO_TESTS,
 ) -> ContextCandidate:
     is_user_fact = fact.trust is Trust.USER
     useful = USER_FACT_RELEVANT_VALUE if here else USER_FACT_VALUE if is_user_fact else CONVENTION_VALUE
@@ -492,7 +532,7 @@ def _build_fact_candidate(
         value=useful * (0.5 + fact.importance / 2) * _get_probability(fact),
         forms=tuple(forms),
         reasons=(*_format_doubt(fact), *filter(None, (origin,))),
-        source={**fact.source, "title": fact.title, "category": fact.category, "here": here},
+        source={**fact.source, "title": fact.title, "category": fact.category, "here": here, "names": names_focus},
         trust=fact.trust,
     )
 
@@ -516,7 +556,7 @@ def _format_doubt(fact: Memory) -> tuple[str, ...]:
 
 def _format_user_origin(fact: Memory, now: datetime) -> str:
     on_branch = f" on {fact.branch}" if fact.branch else ""
-    since = f", {format_age(fact.valid_from, now)}" if fact.valid_from else ""
+    since = f", {format_age(fact.valid_from or fact.at, now)}"
     return f"{'you said so' if fact.source.get('type') == 'session' else 'you asked to remember it'}{on_branch}{since}"
 
 

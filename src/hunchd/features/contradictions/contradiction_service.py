@@ -14,11 +14,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from hunchd.consolidation.contradiction_records import (
+    SETTLED_WITH,
     contradiction_answer,
     create_contradiction,
     needs_no_question,
     reopen_contradiction,
-    resolve_contradiction,
+    resolve_group,
 )
 from hunchd.consolidation.contradictions.candidate_search import MAX_PER_MEMORY
 from hunchd.consolidation.contradictions.statements import is_statement, sort_by_age
@@ -125,38 +126,40 @@ class ContradictionService:
         statuses = {"open": (Status.ACTIVE,), "resolved": (Status.SUPERSEDED,)}.get(request.status, ())
         conflicts: list[Memory] = []
         for owner in owners:
-            filters = Filters(project=owner, kinds=(Kind.CONTRADICTION,), statuses=statuses)
-            conflicts += await self._memories.list_all(filters)
+            conflicts += await self._list_conflicts(owner, *statuses)
         conflicts.sort(key=lambda one: (one.created, one.id), reverse=True)
         return slice_page(conflicts, contradiction_answer, offset=request.offset, limit=request.limit)
 
     async def resolve(self, identifier: str, request: ResolutionRequest) -> ContradictionAnswer:
-        """Resolve a contradiction, superseding the memory that loses.
-
-        `unresolve` undoes this.
-        """
+        """Resolve a contradiction, superseding the memory that loses; `unresolve` undoes this."""
         async with self._memories.change_lock:
             conflict = await self._load_conflict(identifier)
-            present = await self._load_concerned(conflict)
+            others = await self._list_conflicts(conflict.project, Status.ACTIVE) if request.group else []
+            present = await self._load_concerned(conflict, *others)
             # The value is checked together with its key.
             [value] = redact_values({conflict.key or "": redact(request.value).text})[0].values()
             request = replace(request, note=redact(request.note).text, value=value)
-            resolved_conflict, change = resolve_contradiction(conflict, request, present, self._now())
+            resolved_conflict, change = resolve_group(conflict, others, request, present, self._now())
             await self._memories.commit([change])
         return contradiction_answer(resolved_conflict)
 
     async def unresolve(self, identifier: str) -> ContradictionAnswer:
-        """Undo the resolution of a contradiction.
+        """Undo the resolution of a contradiction, and of those that were settled with it.
 
         Raises Conflict if one of the memories has changed since the resolution.
         """
         async with self._memories.change_lock:
             conflict = await self._load_conflict(identifier)
-            reopened_conflict, change = reopen_contradiction(
-                conflict, await self._load_concerned(conflict), self._now()
-            )
-            await self._memories.commit([change])
-        return contradiction_answer(reopened_conflict)
+            closed = await self._list_conflicts(conflict.project, Status.SUPERSEDED)
+            group = [conflict, *(one for one in closed if one.source.get(SETTLED_WITH) == conflict.id)]
+            present = await self._load_concerned(*group)
+            reopened = [reopen_contradiction(one, present, self._now()) for one in group]
+            await self._memories.commit([change for _, change in reopened])
+        return contradiction_answer(reopened[0][0])
+
+    async def _list_conflicts(self, project: str | None, *statuses: Status) -> list[Memory]:
+        filters = Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=statuses)
+        return await self._memories.list_all(filters)
 
     async def _load_conflict(self, identifier: str) -> Memory:
         conflict: Memory | None = None
@@ -166,13 +169,10 @@ class ContradictionService:
             raise NotFound(f"'{identifier}' is not a contradiction", field="id", hint="GET /contradictions lists them")
         return conflict
 
-    async def _load_concerned(self, conflict: Memory) -> dict[str, Memory]:
-        """Return all versions of the memories that a contradiction refers to.
-
-        The result is keyed by id.
-        """
-        roots = {link["ref"].partition(".")[0] for link in conflict.links}
+    async def _load_concerned(self, *conflicts: Memory) -> dict[str, Memory]:
+        """Return all versions of the memories that contradictions refer to, by id."""
+        roots = {link["ref"].partition(".")[0] for conflict in conflicts for link in conflict.links}
         memories: dict[str, Memory] = {}
         for root in sorted(roots):
-            memories |= {one.id: one for one in await self._memories.list_family(root, conflict.project)}
+            memories |= {one.id: one for one in await self._memories.list_family(root, conflicts[0].project)}
         return memories

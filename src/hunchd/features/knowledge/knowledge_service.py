@@ -28,6 +28,7 @@ from hunchd.domain.memory import Kind, Memory, Scope, Status, Trust
 from hunchd.features.knowledge.documents import DocumentService
 from hunchd.features.knowledge.draft_validation import DraftValidator
 from hunchd.features.knowledge.shared_files import SharedFileBuilder
+from hunchd.features.knowledge.standing import describe_standing
 from hunchd.ingestion.redaction import find_new_redactions
 from hunchd.protocol.knowledge_answers import (
     EarlierValue,
@@ -180,13 +181,19 @@ class KnowledgeService:
         raise NotFound(f"nothing is known about {request.key!r}", field="key")
 
     async def add_fact_histories(
-        self, request: SearchRequest, answer: SearchAnswer, facts: Iterable[Memory]
+        self, request: SearchRequest, answer: SearchAnswer, facts: Iterable[Memory], conflicts: Iterable[Memory]
     ) -> SearchAnswer:
         """Add the histories of matching facts to the answer to a query about change.
 
-        An example of such a query is "when did X change"; the answers to other queries are returned unchanged. The
-        histories come before the other results.
+        An example of such a query is "when did X change". The histories come before the other results. Of decisions,
+        the answer always says what they replaced, and of facts what contradicts them (`conflicts`).
         """
+        facts = list(facts)
+        found = {one.id for one in answer.results}
+        decisions = [one for one in facts if one.id in found and one.category == "decision" and not answer.degraded]
+        decisions = decisions[:MAX_MATCHING_FACTS]
+        replaced = [[one, *await self._memories.list_replaced([one])] for one in decisions]
+        answer = answer.with_results(describe_standing(answer.results, conflicts, replaced))
         if not is_about_change(request.query):
             return answer
         histories = []
