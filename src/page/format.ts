@@ -38,6 +38,8 @@ export function plainReason(reason: string): string {
     .replace(/^(\d+) days old/, (_, days: string) => `${age(Number(days))} old`)
     .replace(/^you asked to remember it/, TRUST.user!)
     .replace(/^you said so/, `${TRUST.user} in a session`)
+    .replace(/\b(\d{4}-\d\d-\d\d \d\d:\d\d)(?=\)|$|:)/, (_, at: string) => dayAndTime(at.replace(" ", "T")))
+    .replace(/^to decide: /, "")
     .replace(/^says (.+)$/, "has the words: $1")
     .replace(/^said beside it: (.+)$/, "near the words: $1");
 }
@@ -117,10 +119,9 @@ export function describeSince(memory: Dated): string {
   return `since ${dayAndTime(memory.valid_from ?? memory.at)}`;
 }
 
-/** Return when a version of a memory came to be; what another memory replaced was changed by that, not said then. */
+/** Return when a version of a memory came to be: when it was said, not when it was stored or replaced. */
 export function timeOf(version: Dated & { id: string }): string {
-  if (version.status === "superseded" && !version.valid_from && !version.id.includes(".")) return version.at;
-  return version.valid_from ?? version.updated ?? version.at;
+  return version.valid_from ?? (version.id.includes(".") ? (version.updated ?? version.at) : version.at);
 }
 
 export function day(iso: string): string {
@@ -133,6 +134,16 @@ export function clock(iso: string): string {
 
 export function dayAndTime(iso: string): string {
   return `${day(iso)}, ${clock(iso)}`;
+}
+
+/** List the paths and names of files that a text mentions. */
+export function listPaths(text: string): string[] {
+  return [...new Set(text.match(/(?<![\w/.:@-])(?:\.\/)?(?:[\w.@+-]+\/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}(?![\w/(-])/g)?.map((one) => one.replace(/^\.\//, "")) ?? [])];
+}
+
+/** Tell whether a text names a file, by its path or the end of it. */
+export function namesFile(text: string, path: string): boolean {
+  return listPaths(text).some((one) => `/${path}`.endsWith(`/${one}`));
 }
 
 /** Split a path so that the name is seen even where the folders are cut off. */

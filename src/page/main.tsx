@@ -83,6 +83,16 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
         <a class="brand" href={href("now", { project: project?.id })}>
           hunchd
         </a>
+        <div class="view-choice">
+          <select aria-label="View" value={route.view} onChange={(event) => navigate(recall(event.currentTarget.value, project?.id))}>
+            {!view && <option value={route.view}>Not found</option>}
+            {VIEWS.map((one) => (
+              <option key={one.name} value={one.name}>
+                {one.title}
+              </option>
+            ))}
+          </select>
+        </div>
         <div class="tools">
           {projects.value && projects.value.length > 0 && (
             <label>
@@ -143,9 +153,11 @@ function Frame({ readOnly, version }: { readOnly: boolean; version: string }) {
   );
 }
 
+const RECALLED: readonly string[] = ["search", "file"]; // what was typed; a filter that comes back by itself hides things
+
 /** Return where one was in a view, so that a look at another one loses nothing; a second click on the view begins anew. */
 function recall(view: string, project: string | undefined): string {
-  const last = visited.get(view);
+  const last = RECALLED.includes(view) ? visited.get(view) : undefined;
   return last && new URLSearchParams(last.split("?")[1]).get("project") === project ? last : href(view, { project });
 }
 const visited = new Map<string, string>();

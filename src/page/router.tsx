@@ -66,7 +66,7 @@ export function interceptLinks(): void {
     if (!address.startsWith("/ui/")) return;
     navigate(address);
     scrollTo(0, 0);
-    document.getElementById("main")?.focus();
+    document.getElementById("main")?.focus({ preventScroll: true }); // the header stays in sight
   }, { capture: host !== undefined });
   onHost((told) => "show" in told && navigate(told.show));
 }

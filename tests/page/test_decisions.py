@@ -55,7 +55,7 @@ def test_history_dates_what_was_replaced(visit: Visit, page_daemon: RunningDaemo
 def test_contradiction_is_decided_in_search(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
     pair, facts = open_pair(page_daemon, shop, "Ponies eat oats daily.", "Ponies eat hay daily.")
     visit.go("search?q=ponies+eat+daily")
-    visit.page.locator(".result", has_text="contradicted").first.wait_for()
+    visit.page.locator(".result", has_text="to decide").first.wait_for()
     visit.page.locator(".result", has=visit.page.get_by_text("contradiction", exact=True)).locator("a").first.click()
     visit.page.get_by_role("button", name="This one holds: Ponies eat hay").click()
     visit.page.locator(".toast").get_by_role("button", name="Undo").wait_for()

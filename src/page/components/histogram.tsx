@@ -24,7 +24,7 @@ export default function Histogram({ names, counts, label }: { names: readonly st
         scales: { x: { time: false, range: [-0.6, names.length - 0.4] }, y: { range: (_, __, high) => [0, Math.max(high, 1)] } },
         axes: [
           { ...axis, splits: () => places, values: (plot) => names.map((name, at) => (at % 2 && plot.width / names.length < MIN_WIDTH ? "" : name)) },
-          { ...axis, size: 44, grid: { stroke: colour("--line"), width: 1 } },
+          { ...axis, size: 44, grid: { stroke: colour("--line"), width: 1 }, values: (_, marks) => marks.map((mark) => (mark % 1 ? "" : mark.toLocaleString("en-GB"))) },
         ],
         series: [{}, { width: 0, paths: UPlot.paths.bars!({ size: [0.8, 60] }), fill: colour("--tone-2"), points: { show: false } }],
       },

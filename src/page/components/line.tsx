@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { prepare, request, type Schemas } from "../api";
 import { useAnswer } from "../answers";
-import { count, dayAndTime, describeSince, KINDS, nameContradiction, nameKey, percent, plainReasons, sentence, sureness, tellAgents, TIERS, timeOf, unquote } from "../format";
+import { count, dayAndTime, describeSince, KINDS, listPaths, nameContradiction, nameKey, percent, plainReasons, sentence, sureness, tellAgents, TIERS, timeOf, unquote } from "../format";
 import type { Project } from "../project";
 import { href } from "../router";
 import { useReadOnly } from "./access";
@@ -139,6 +139,7 @@ function Why({ item, project, path, onNoted, onChanged }: WhyProps) {
         <>
           {isMemory(item.id) && <MemoryDetails id={item.id} />}
           {isMemory(item.id) && <MemoryLink id={item.id} kind={item.kind} project={project} />}
+          {item.trust === "user" && isMemory(item.id) && <Reach id={item.id} project={project} onNoted={onNoted} onChanged={onChanged} />}
           <LineActions item={item} project={project} onNoted={onNoted} onChanged={onChanged} />
         </>
       )}
@@ -165,7 +166,10 @@ function Part({ id, project, onNoted, onChanged }: { id: string; project: Projec
 
 /** Say why a fact is in the context of this file. */
 function explainPlace(item: Item): string {
-  if (item.source.here) return "It names this file, or what you are working on.";
+  if (item.source.names) return "It names this file.";
+  if (item.source.here) return "It has words of this file’s name, or of what you are working on.";
+  const others = item.trust === "user" ? listPaths(item.title) : [];
+  if (others.length) return `You said it for the whole project, although it names ${others.join(" and ")}; “Only for” below keeps it there.`;
   return item.trust === "user" ? "It holds for the whole project, so it is in the context of every file." : "It is a rule of the whole project that fits this file.";
 }
 
@@ -224,6 +228,53 @@ interface ActionProps {
   project: Project;
   onNoted: (noted: Noted | null) => void;
   onChanged: () => void;
+}
+
+const ONLY = "only-its-files"; // tag of the daemon
+
+/** Files beside which a statement is shown, and the button that keeps it to those that it names, or not. */
+export function Reach({ id, project, onNoted, onChanged }: { id: string; project: Project; onNoted: (noted: Noted | null) => void; onChanged: () => void }) {
+  const memory = useAnswer((signal) => request("get", "/memories/{id}", { params: { id }, signal }), [id]);
+  const named = listPaths(memory.value?.content ?? "");
+  const files = useAnswer(
+    named.length ? (signal) => Promise.all(named.map((path) => request("get", "/files", { query: { project: project.id, path }, signal }).then((file) => (file.exists ? [path] : file.similar.filter((one) => one.endsWith(`/${path}`)).slice(0, 1))))) : null,
+    [named.join()],
+  );
+  const readOnly = useReadOnly();
+  const value = memory.value;
+  const paths = [...new Set(files.value?.flat() ?? [])];
+  if (!value || value.kind !== "fact" || value.status !== "active" || value.trust !== "user" || paths.length === 0) return null;
+  const tags = value.tags ?? [];
+  const isOnly = tags.includes(ONLY);
+  const names = nameFiles(paths);
+  const change = async () => {
+    const others = value.artifacts.filter((one) => one.type !== "file" || !paths.includes(one.ref));
+    const body: Schemas["MemoryPatch"] = isOnly
+      ? { tags: tags.filter((one) => one !== ONLY), artifacts: others, ...(value.valid_from ? { valid_from: value.valid_from } : {}) }
+      : { tags: [...tags, ONLY], artifacts: [...others, ...paths.map((ref) => ({ type: "file" as const, ref }))] };
+    const word = isOnly ? "for every file" : `only for ${names}`;
+    const changed = () => (memory.reload(), onChanged());
+    const undo = await act(
+      isOnly ? "It is shown beside every file." : `It is shown only beside ${names}.`,
+      () => request("patch", "/memories/{id}", { params: { id }, body }),
+      () => request("post", "/memories/{id}/undo", { params: { id } }).then(() => onNoted(null)),
+      changed,
+      { id, title: value.title, undo: () => prepare("post", "/memories/{id}/undo", { params: { id } }) },
+    );
+    if (undo) onNoted({ text: word, undo });
+  };
+  return (
+    <p class="row reach">
+      <span>
+        Shown {isOnly ? "only beside" : "beside every file; it names"} {names}.
+      </span>
+      {!readOnly && (
+        <button type="button" onClick={() => void change()}>
+          {isOnly ? "For every file" : `Only for ${names}`}
+        </button>
+      )}
+    </p>
+  );
 }
 
 /** Useful, show less, correct, never again. */

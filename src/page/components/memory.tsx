@@ -4,12 +4,12 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { prepare, request, type Schemas } from "../api";
 import { useAnswer, type Listed } from "../answers";
-import { count, dayAndTime, describeSince, describeSource, isRead, KINDS, nameKey, plainReason, SCOPES, sentence, STATUSES, sureness, tellAgents, timeOf } from "../format";
+import { count, dayAndTime, describeSince, describeSource, isRead, KINDS, nameKey, plainReason, SCOPES, sentence, sureness, tellAgents, timeOf } from "../format";
 import type { Project } from "../project";
 import { href, navigate, pin } from "../router";
 import { useReadOnly } from "./access";
 import { FileLink, Panel, Show, Timeline } from "./basics";
-import { describeUsage, LineActions } from "./line";
+import { describeUsage, LineActions, Reach } from "./line";
 import { Name } from "./difference";
 import { describeNightChange } from "./night_words";
 import { Disputes } from "./pair";
@@ -141,6 +141,7 @@ export function MemoryPanel({ id, project, asOf, onChanged, title = "Details", b
               </p>
             )}
             {value.kind === "fact" && value.status === "active" && <Disputes key={value.updated} memory={value} project={project} />}
+            {value.status === "active" && value.kind === "fact" && <Reach key={value.updated} id={id} project={project} onNoted={setNoted} onChanged={changed} />}
             {value.status === "active" && <LineActions item={value} project={project} onNoted={setNoted} onChanged={changed} />}
             {value.status === "archived" && <ShowAgain memory={value} onNoted={setNoted} onChanged={changed} />}
             {body ? (
@@ -187,7 +188,7 @@ function Replacement({ memory, project }: { memory: Memory; project: Project }) 
   const by = memory.superseded_by;
   return (
     <>
-      {memory.valid_to && ` It held until ${dayAndTime(memory.valid_to)}.`}
+      {memory.valid_to && ` It was said ${dayAndTime(timeOf(memory))} and held until ${dayAndTime(memory.valid_to)}.`}
       {by && (
         <>
           {" "}
@@ -200,7 +201,7 @@ function Replacement({ memory, project }: { memory: Memory; project: Project }) 
 
 const STATUS: Record<string, string> = {
   archived: "Put away: it is not shown to agents, and only here to you.",
-  superseded: "Replaced by a newer value.",
+  superseded: "Replaced.",
   suspect: "In doubt: what it is about has changed since.",
 };
 
@@ -259,7 +260,7 @@ function Facts({ memory, project, onChanged }: { memory: Memory; project: Projec
         <dt>{memory.kind === "episode" || memory.kind === "error" || isRead(memory) ? "When" : "Holds"}</dt>
         <dd>
           {sentence(describeSince(memory))}
-          {memory.valid_to && ` until ${dayAndTime(memory.valid_to)}`}
+          {memory.valid_to && memory.status !== "archived" && ` until ${dayAndTime(memory.valid_to)}`}
           {memory.branch && `, on branch ${memory.branch}`}
         </dd>
         <dt>Who sees it</dt>
@@ -276,27 +277,78 @@ function hasValue({ kind, key, value, title }: Memory): boolean {
   return kind === "fact" && Boolean(key && value) && !key!.includes(" ") && value !== "yes" && value !== "no" && !title.endsWith(`: ${value}`);
 }
 
-/** State while the version held: every earlier one is marked as replaced since. */
-function stateOf({ id, status }: Memory): string {
-  return isVersion(id) && status === "superseded" ? "active" : status;
-}
-
 /** Tell whether an id is that of an earlier version of a memory. */
 export function isVersion(id: string): boolean {
   return id.includes(".");
 }
 
-/** Say what a version says; where it says the same as the one before, what else changed. */
-function describeVersion(version: Memory, before: Memory | undefined): { title: string; isState?: boolean } {
-  if (before && before.content === version.content && before.value === version.value) {
-    const [was, is] = [stateOf(before), stateOf(version)];
-    if (was !== is) return { title: is === "active" ? "Shown again" : sentence(STATUSES[is] ?? is), isState: true };
-    return { isState: true, title: before.scope !== version.scope ? `Who sees it: ${SCOPES[version.scope] ?? version.scope}` : "The same text, stored anew" };
-  }
-  return { title: version.content };
+/** Tell whether a version was undone: it held for a while, and the one before it holds again. */
+export function isUndone({ links }: Memory): boolean {
+  return links.some((link) => link.type === "undone");
 }
 
-/** Every value, newest first, with who said it, and the way back to the one before. */
+interface Step {
+  key: string;
+  at: string;
+  title: ComponentChildren;
+  detail?: ComponentChildren;
+}
+
+/** Say what a version says, or what else it changed; where it was undone, that too, when it happened. */
+function describeVersion(version: Memory, before: Memory | undefined): { title: string; isState: boolean } {
+  if (!before || before.content !== version.content || before.value !== version.value) return { title: version.content, isState: false };
+  if (version.status === "archived") return { title: "Put away", isState: true };
+  if (before.status === "archived") return { title: "Shown again", isState: true };
+  if (before.tags?.join() !== version.tags?.join()) return { title: "Which files it is shown beside", isState: true };
+  return { title: before.scope !== version.scope ? `Who sees it: ${SCOPES[version.scope] ?? version.scope}` : "Stored anew with the same text", isState: true };
+}
+
+/** List what happened to a memory, newest first: what it said, what it replaced, and what was undone. */
+function listSteps(memory: Memory, items: readonly Memory[], project: Project): Step[] {
+  const root = memory.id.split(".")[0];
+  const own = items.filter((one) => one.id.split(".")[0] === root && !isUndone(one)).reverse();
+  const isOver = memory.status === "superseded" || memory.status === "archived";
+  const versions = own.map((one, at): Step => {
+    const { title, isState } = describeVersion(one, own[at - 1]);
+    const next = own[at + 1];
+    const isLatest = own.slice(at + 1).every((later, place) => describeVersion(later, own[at + place]).isState);
+    const ended = next && !isLatest && !describeVersion(next, one).isState ? `replaced ${dayAndTime(one.valid_to ?? timeOf(next))}, ` : "";
+    const holds = isLatest && !isOver;
+    return {
+      key: `${one.id} ${at}`,
+      at: isState && own[at - 1] && timeOf(own[at - 1]!) === timeOf(one) ? (one.updated ?? one.at) : timeOf(one),
+      title: holds && !isState ? <b>{title}</b> : title,
+      detail: !isState && (
+        <>
+          {ended || (holds ? "holds now, " : "")}
+          <Source memory={one} project={project} isInSentence />
+        </>
+      ),
+    };
+  });
+  const undone = items.filter(isUndone).flatMap((one): Step[] => [
+    { key: one.id, at: timeOf(one), title: one.status === "archived" && one.content === memory.content ? "Put away" : `Changed to “${one.content}”` },
+    { key: `${one.id} undone`, at: one.updated ?? one.at, title: one.content === memory.content ? "Undone: shown again" : "Undone: as before" },
+  ]);
+  const others = items.filter((one) => one.id.split(".")[0] !== root).flatMap((one): Step[] => {
+    const ended = one.valid_to ?? timeOf(memory);
+    const isLater = Math.abs(Date.parse(ended) - Date.parse(timeOf(memory))) > 60_000;
+    const said: Step = {
+      key: one.id,
+      at: timeOf(one),
+      title: <a href={href("knowledge", { project: project.id, show: one.id })}>{one.title}</a>,
+      detail: (
+        <>
+          held until {dayAndTime(ended)}, <Source memory={one} project={project} isInSentence />
+        </>
+      ),
+    };
+    return isLater ? [said, { key: `${one.id} ended`, at: ended, title: <>It was decided that this holds instead of “{one.title}”</> }] : [said];
+  });
+  return [...versions, ...undone, ...others].sort((one, other) => other.at.localeCompare(one.at));
+}
+
+/** What happened to a memory, newest first, and the way back to the value before. */
 function Changes({ memory, project, onChanged }: { memory: Memory; project: Project; onChanged: () => void }) {
   const { id } = memory;
   const history = useAnswer((signal) => request("get", "/memories/{id}/history", { params: { id }, query: { limit: 100 }, signal }), [id]);
@@ -307,31 +359,13 @@ function Changes({ memory, project, onChanged }: { memory: Memory; project: Proj
     <>
       <h3>How it changed</h3>
       <Show of={history} what="its history">
-        {({ items }) => {
-          if (items.length < 2) return <p class="quiet-text">It has not changed since it was {isRead(memory) ? "read" : "said"}, {dayAndTime(timeOf(memory))}.</p>;
-          // The memory itself comes last: what it replaced may have been said later.
-          const oldestFirst = [...items].sort(
-            (one, other) => Number(one.id === id) - Number(other.id === id) || timeOf(one).localeCompare(timeOf(other)),
-          );
-          const entries = oldestFirst.map((one, at) => {
-            const { title, isState } = describeVersion(one, oldestFirst[at - 1]);
-            const isLast = at === oldestFirst.length - 1;
-            return {
-              key: `${one.id} ${at}`,
-              at: timeOf(one),
-              title: isLast ? <b>{title}</b> : one.id === id || isVersion(one.id) ? title : <a href={href("knowledge", { project: project.id, show: one.id })}>{title}</a>,
-              detail: !isState && (
-                <>
-                  {!isLast || memory.status === "superseded" ? `replaced${one.valid_to ? ` ${dayAndTime(one.valid_to)}` : " since"}, ` : memory.status === "active" ? "holds now, " : "put away, "}
-                  <Source memory={one} project={project} isInSentence />
-                </>
-              ),
-            };
-          });
-          return (
+        {({ items }) =>
+          items.length < 2 ? (
+            <p class="quiet-text">It has not changed since it was {isRead(memory) ? "read" : "said"}, {dayAndTime(timeOf(memory))}.</p>
+          ) : (
             <>
-              <Timeline entries={entries.reverse()} first={6} />
-              {!readOnly && memory.status !== "archived" && items.some((one) => isVersion(one.id)) && (
+              <Timeline entries={listSteps(memory, items, project)} first={6} />
+              {!readOnly && memory.status !== "archived" && items.some((one) => isVersion(one.id) && !isUndone(one)) && (
                 <p class="more">
                   <button type="button" class="quiet" onClick={() => void undo()}>
                     Undo the last change
@@ -339,8 +373,8 @@ function Changes({ memory, project, onChanged }: { memory: Memory; project: Proj
                 </p>
               )}
             </>
-          );
-        }}
+          )
+        }
       </Show>
     </>
   );
@@ -374,7 +408,7 @@ function Usage({ id, project }: { id: string; project: Project }) {
 export async function listPutAway(project: Project, query: { as_of?: string; limit: number; cursor?: string }, signal: AbortSignal) {
   const kinds: Memory["kind"][] = ["fact", "episode", "workflow", "pattern", "error"];
   const page = await request("get", "/memories", { query: { project: project.id, kind: kinds, status: ["archived"], ...query }, signal });
-  const items = page.items.filter((one) => !isVersion(one.id) && one.source.goes_after === undefined && !one.links.some((link) => link.type === "undone"));
+  const items = page.items.filter((one) => !isVersion(one.id) && one.source.goes_after === undefined && !isUndone(one));
   return { ...page, items };
 }
 

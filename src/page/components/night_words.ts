@@ -5,7 +5,7 @@ import { sentence } from "../format";
 /** Kinds of work of a night. */
 export const STEPS: Record<string, string> = {
   use: "Use counted",
-  duplicates: "Said twice",
+  duplicates: "Joined",
   contradictions: "Contradictions",
   retire: "Outdated",
   cascade: "In doubt",
@@ -26,7 +26,7 @@ const SENTENCES: readonly [RegExp, string][] = [
   [/^archive (.+)$/, "Put away: $1"],
   [/^erase (.+)$/, "Forgotten for good: $1"],
   [/^retire (.+)$/, "Outdated: $1"],
-  [/^merge .+ into (“.+”|.+)$/, "Said twice, kept once: $1"],
+  [/^merge .+ into (“.+”|.+)$/, "Joined, as it was said twice: $1"],
   [/^condense (\d+) episodes of \. into one memory$/, "$1 past changes of the top folder told as one history"],
   [/^condense (\d+) episodes of (.+) into one memory$/, "$1 past changes of $2 told as one history"],
   [/^mark (.+) as suspect$/, "In doubt: $1"],
@@ -67,7 +67,7 @@ export const LINKS: Record<string, string> = {
   reverted_by: "was reverted by",
   fixes: "fixed",
   fixed_by: "was fixed by",
-  merged_from: "was joined from",
+  merged_from: "was joined with",
 };
 
 /** Fields of a memory that say something to people; the others are shown as details. */
@@ -81,7 +81,7 @@ export const FIELDS: Record<string, string> = {
   importance: "How important",
   valid_from: "Holds since",
   valid_to: "Holds until",
-  superseded_by: "Replaced by",
+  superseded_by: "Kept instead",
   scope: "Who sees it",
   at: "Dated",
   suspect: "Why it is in doubt",

@@ -9,6 +9,7 @@ import { href } from "../router";
 import { useReadOnly } from "./access";
 import { Panel, Show } from "./basics";
 import { Source, type Memory } from "./memory";
+import { groupPairs, Group, isLastWord } from "./standing";
 import { act } from "./toast";
 
 export type Contradiction = Schemas["Contradiction"];
@@ -58,15 +59,17 @@ export function Pair({ pair, project, onChanged, title }: PairProps) {
   const isOpen = pair.status === "open";
   const subject = pair.a.key && pair.a.key === pair.b.key ? `About ${nameKey(pair.a.key)}` : "Only one can be true";
   const reason = PLAIN.test(pair.reason) ? "" : ` ${sentence(pair.reason)}${/[.!?]$/.test(pair.reason) ? "" : "."}`;
-  const sides = [
-    ["a", pair.a, pair.resolution === "b_wins"],
+  const last = isOpen && (isLastWord(pair.b, pair.a) ? pair.b : isLastWord(pair.a, pair.b) ? pair.a : undefined);
+  // What was said last comes first, as in all lists.
+  const sides = [...([
     ["b", pair.b, pair.resolution === "a_wins"],
-  ] as const;
+    ["a", pair.a, pair.resolution === "b_wins"],
+  ] as const)].sort((one, other) => Number(other[1] === last) - Number(one[1] === last));
   return (
     <Panel title={title ?? subject} hint={`Found ${dayAndTime(pair.detected_at)}.${reason}`}>
       <div class="pair">
         {sides.map(([name, memory, isLoser]) => (
-          <Side key={name} memory={memory} project={project} isLoser={isLoser} isUnasked={pair.note === BY_ITSELF} isWinner={!isOpen && !isLoser && pair.resolution !== "merged"} keep={isOpen && !readOnly ? () => void decide({ resolution: `${name}_wins` }) : undefined} />
+          <Side key={name} memory={memory} project={project} isLoser={isLoser} isLast={last ? memory === last : undefined} isUnasked={pair.note === BY_ITSELF} isWinner={!isOpen && !isLoser && pair.resolution !== "merged"} keep={isOpen && !readOnly ? () => void decide({ resolution: `${name}_wins` }) : undefined} />
         ))}
       </div>
       {!isOpen && <p>{describeDecision(pair)}</p>}
@@ -121,18 +124,21 @@ interface SideProps {
   memory: Memory;
   project: Project;
   isLoser: boolean;
+  /** Whether the same person said it later than the other side; undefined where that says nothing. */
+  isLast: boolean | undefined;
   /** Nobody decided. */
   isUnasked: boolean;
   isWinner: boolean;
   keep: (() => void) | undefined;
 }
 
-function Side({ memory, project, isLoser, isUnasked, isWinner, keep }: SideProps) {
+function Side({ memory, project, isLoser, isLast, isUnasked, isWinner, keep }: SideProps) {
   return (
-    <div class={isLoser ? "side loser" : "side"} role="group" aria-label={memory.title.slice(0, 80)}>
+    <div class={isLoser ? "side loser" : isLast ? "side proposed" : "side"} role="group" aria-label={memory.title.slice(0, 80)}>
       <p class="preview-title">
         <a href={href("knowledge", { project: project.id, show: memory.id })}>{memory.title}</a> {isWinner && <span class="tag good-text">holds</span>}
         {isLoser && !isUnasked && <span class="tag">held before</span>}
+        {isLast && <span class="tag good-text">said last: probably holds</span>}
       </p>
       {memory.content !== memory.title && (
         <pre class="content" tabIndex={0}>
@@ -143,7 +149,7 @@ function Side({ memory, project, isLoser, isUnasked, isWinner, keep }: SideProps
         <Source memory={memory} project={project} />, {describeSince({ ...memory, status: "active" })}.
       </p>
       {keep && (
-        <button type="button" class="primary" onClick={keep} aria-label={`This one holds: ${memory.title.slice(0, 80)}`}>
+        <button type="button" class={isLast === false ? "" : "primary"} onClick={keep} aria-label={`This one holds: ${memory.title.slice(0, 80)}`}>
           This one holds
         </button>
       )}
@@ -178,7 +184,13 @@ export function PairPanel({ id, project, onChanged }: { id: string; project: Pro
   const pairs = useContradictions(project);
   return (
     <Show of={pairs} what="the contradiction" empty={(value) => !value.some((one) => one.id === id) && "This contradiction is no longer known."}>
-      {(value) => <Pair pair={value.find((one) => one.id === id)!} project={project} onChanged={() => (pairs.reload(), onChanged())} />}
+      {(value) => {
+        const pair = value.find((one) => one.id === id)!;
+        const changed = () => (pairs.reload(), onChanged());
+        if (pair.status !== "open") return <Pair pair={pair} project={project} onChanged={changed} />;
+        const group = groupPairs(value.filter((one) => one.status === "open")).find((one) => one.includes(pair))!;
+        return <Group pairs={group} project={project} onChanged={changed} />;
+      }}
     </Show>
   );
 }

@@ -36,6 +36,7 @@ export default function Plot({ times, series, height = 130, label }: { times: re
     const element = box.current!;
     const colour = (name: string) => resolveColour(element, name);
     const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
+    const isCounted = series.every((one) => one.values.every((value) => value === null || value % 1 === 0));
     const bars = UPlot.paths.bars!({ size: [0.8, 40] });
     const plot = new UPlot(
       {
@@ -45,8 +46,9 @@ export default function Plot({ times, series, height = 130, label }: { times: re
         cursor: { y: false },
         scales: { y: { range: (_, low, high) => [Math.min(0, low), Math.max(high, 1)] } },
         axes: [
+          // What is counted has no halves.
           { ...axis, space: 70, values: (_, times, __, ___, step) => times.map((time) => writeTime(time, step)) },
-          { ...axis, size: 44, values: (_, values) => values.map((value) => COMPACT.format(value)) },
+          { ...axis, size: 44, values: (_, marks) => marks.map((mark) => (isCounted && mark % 1 ? "" : COMPACT.format(mark))) },
         ],
         series: [
           {},

@@ -228,10 +228,25 @@ function nameState(change: Done): string {
 export function OwnChanges() {
   useChanges();
   const [isOpen, setOpen] = useState(false);
+  const box = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    if (!isOpen) return;
+    const close = (event: Event) => {
+      const isKey = event instanceof KeyboardEvent;
+      if (isKey ? event.key !== "Escape" : box.current?.contains(event.target as Node)) return;
+      box.current?.removeAttribute("open");
+      if (isKey) box.current?.querySelector("summary")?.focus();
+    };
+    addEventListener("keydown", close);
+    addEventListener("pointerdown", close);
+    return () => (removeEventListener("keydown", close), removeEventListener("pointerdown", close));
+  }, [isOpen]);
   if (done.length === 0) return null;
   return (
-    <details class="own-changes" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Your changes ({done.length})</summary>
+    <details class="own-changes" ref={box} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <span class="words">Your changes </span>({done.length})
+      </summary>
       {isOpen && <ul class="plain">
         {done.map((one) => (
           <li key={one.id}>

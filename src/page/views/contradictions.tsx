@@ -5,6 +5,7 @@ import { usePages } from "../answers";
 import { Show } from "../components/basics";
 import { Chips, More } from "../components/memory";
 import { Pair, PairPanel } from "../components/pair";
+import { Group, groupPairs } from "../components/standing";
 import { useEvents } from "../events";
 import { count } from "../format";
 import { href } from "../router";
@@ -17,7 +18,7 @@ export default function Contradictions({ project, route }: ViewProps) {
   const shown = route.query.get("show") ?? "";
   const found = usePages(
     (cursor, signal) =>
-      request("get", "/contradictions", { query: { project: project.id, status: state === "resolved" ? "resolved" : "open", limit: 20, cursor: cursor ?? "" }, signal }),
+      request("get", "/contradictions", { query: { project: project.id, status: state === "resolved" ? "resolved" : "open", limit: state ? 20 : 100, cursor: cursor ?? "" }, signal }),
     [project.id, state],
   );
   useEvents(["memory", "consolidation"], project.id, found.reload, { bundled: true });
@@ -46,9 +47,9 @@ export default function Contradictions({ project, route }: ViewProps) {
               {count(value.total ?? value.items.length, "pair")} {state ? "decided" : "to decide. Until you decide, agents are told both."}
             </p>
             <div class="stack">
-              {value.items.map((one) => (
-                <Pair key={one.id} pair={one} project={project} onChanged={found.reload} />
-              ))}
+              {state
+                ? value.items.map((one) => <Pair key={one.id} pair={one} project={project} onChanged={found.reload} />)
+                : groupPairs(value.items).map((group) => <Group key={group[0]!.id} pairs={group} project={project} onChanged={found.reload} />)}
             </div>
             <More of={found} what="pairs" />
           </>

@@ -9,7 +9,7 @@ import { Lazy } from "../components/lazy";
 import { isMemory, Lines, MemoryDetails, nameFiles, nameLine, type Item } from "../components/line";
 import { listPutAway } from "../components/memory";
 import { useEvents } from "../events";
-import { count, plainReasons, sentence } from "../format";
+import { count, namesFile, plainReasons, sentence } from "../format";
 import type { Project } from "../project";
 import { href, navigate } from "../router";
 import type { ViewProps } from "../views";
@@ -317,13 +317,20 @@ function Twins({ project, path }: { project: Project; path: string }) {
   );
 }
 
-/** What was said about the file: what its context says of it by name, and what is stored for its path. */
+/** What was said about the file: what names it, and what is stored for its path. */
 function Rules({ project, path, items }: { project: Project; path: string; items: readonly Item[] }) {
   const rules = useAnswer(
-    (signal) => request("get", "/memories", { query: { project: project.id, path_prefix: path, kind: ["fact", "document"], limit: 30 }, signal }),
-    [project.id, path],
+    async (signal) => {
+      const [stored, found] = await Promise.all([
+        request("get", "/memories", { query: { project: project.id, path_prefix: path, kind: ["fact", "document"], limit: 30 }, signal }),
+        request("post", "/search", { body: { project: project.id, query: path, kinds: ["fact"], k: 50 }, signal }),
+      ]);
+      const named = found.results.filter((one) => namesFile(`${one.title} ${one.snippet}`, path)).map((one) => ({ id: one.id ?? "", title: one.title ?? "" }));
+      return { items: [...stored.items.filter((one) => named.every((other) => other.id !== one.id)), ...named] };
+    },
+    [project.id, path, items.length],
   );
-  const here = items.filter((one) => one.source.here === true && isMemory(one.id)).map((one) => ({ id: one.id, title: nameLine(one) }));
+  const here = items.filter((one) => one.source.names === true && isMemory(one.id)).map((one) => ({ id: one.id, title: nameLine(one) }));
   return (
     <Panel title="Said about it">
       <Show of={rules} what="what was said" empty={(value) => value.items.length + here.length === 0 && "Nothing was said about this file by name. Rules of the whole project are in its context."}>

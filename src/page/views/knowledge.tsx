@@ -6,6 +6,7 @@ import { useAnswer, usePages } from "../answers";
 import { useReadOnly } from "../components/access";
 import { Empty, Panel, Show } from "../components/basics";
 import { Chips, Choices, listPutAway, MemoryPanel, More, showAgain } from "../components/memory";
+import { isAbout, useContradictions } from "../components/pair";
 import { AddFact } from "../components/new_fact";
 import { Documents } from "../components/documents";
 import { Team } from "../components/team";
@@ -132,6 +133,8 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
     [project.id, part, asOf],
   );
   useEvents(["memory", "consolidation"], project.id, facts.reload, { bundled: true });
+  const pairs = useContradictions(project, part !== "archived" && !asOf);
+  useEvents(["memory"], project.id, pairs.reload, { bundled: true });
   const items = facts.value?.items ?? [];
   const readOnly = useReadOnly();
   const chosen = items.some((one) => one.id === shown) ? shown : shown || items[0]?.id;
@@ -173,7 +176,10 @@ function Facts({ project, part, asOf, shown, address }: FactsProps) {
                   {(one) => (
                     <>
                       <span class="line-title">{one.title}</span>
-                      <span class="tag">{KINDS[one.category ?? ""] ?? one.category ?? "fact"}</span>
+                      <span class="tags">
+                        {(pairs.value ?? []).some((pair) => pair.status === "open" && isAbout(pair, one.id)) && <span class="tag noted-tag">to decide</span>}{" "}
+                        <span class="tag">{KINDS[one.category ?? ""] ?? one.category ?? "fact"}</span>
+                      </span>
                       <span class="reasons">
                         {describeOrigin(one)} · {describeSince(one)}{one.confidence < 0.95 && ` · ${sureness(one.confidence)}`}{one.status === "suspect" && " · in doubt"}
                       </span>

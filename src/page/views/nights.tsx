@@ -41,7 +41,7 @@ const STATES: Record<string, string> = {
 };
 // Counter, its name, and the step that a filter shows for it.
 const COUNTS: readonly (readonly [keyof Run, string, Change["step"]])[] = [
-  ["deduped", "said twice, kept once", "duplicates"],
+  ["deduped", "joined, as they were said twice", "duplicates"],
   ["summarised", "shortened to a summary", "summarise"],
   ["compressed", "shortened to one line", "compress"],
   ["promoted", "more important", "use"],
@@ -324,8 +324,8 @@ function AboutRun({ run, project, query, address, onChanged }: AboutProps) {
                   number: true,
                   cell: ([name]) => (
                     <>
-                      {undoneBy(name) > 0 && <span class="quiet-text">{undoneBy(name).toLocaleString("en-GB")} of them undone </span>}
                       {Number(value[name]).toLocaleString("en-GB")}
+                      {undoneBy(name) > 0 && <span class="quiet-text">, {undoneBy(name) === Number(value[name]) ? "undone" : `${undoneBy(name).toLocaleString("en-GB")} of them undone`}</span>}
                     </>
                   ),
                 },

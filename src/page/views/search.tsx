@@ -5,10 +5,11 @@ import { request, type Answer, type Schemas } from "../api";
 import { useAnswer, type Loaded } from "../answers";
 import { EditorLink, Empty, FileLink, Panel, Show } from "../components/basics";
 import { isMemory, LineActions } from "../components/line";
-import { BackToList, MemoryPanel } from "../components/memory";
+import { BackToList, isUndone, MemoryPanel } from "../components/memory";
 import { isAbout, PairPanel, useContradictions, type Contradiction } from "../components/pair";
+import { Group, groupPairs, Holds } from "../components/standing";
 import { NotedTag, type Noted } from "../components/toast";
-import { count, day, isRead, KINDS, nameContradiction, plainReasons, sentence, timeOf, TRUST } from "../format";
+import { count, day, dayAndTime, isRead, KINDS, nameContradiction, plainReasons, sentence, timeOf, TRUST } from "../format";
 import type { Project } from "../project";
 import { href, navigate } from "../router";
 import type { ViewProps } from "../views";
@@ -30,6 +31,7 @@ const MOST = 30; // results of a question
 const WITH_PAST = 10; // facts whose former values are asked for
 const SHORT = 5; // results of one kind that are shown beside the others
 const HEADSTART = 10; // places: facts answer “what did we decide” even where code says the words more often
+const ANSWERS = 2; // facts that a question is about, if they lead
 const ASKED = 0.6; // share of the words of a question
 const EXACT = "is exactly what was asked for";
 const ROLES: Record<string, string> = { "": "Any file", source: "Sources", test: "Tests", docs: "Documentation", example: "Examples", config: "Configuration" };
@@ -61,6 +63,8 @@ export default function Search({ project, route }: ViewProps) {
   const pairs = useContradictions(project, q !== "");
   // Code says the words of most questions more often: facts are asked for by themselves, too.
   const facts = useAnswer(q && scope === "all" && !role ? (signal) => request("post", "/search", { body: { project: project.id, query: q, k: SHORT, kinds: ["fact"], ...(prefix ? { path_prefix: prefix } : {}) }, signal }) : null, [project.id, q, scope, role, prefix]);
+  const [turn, setTurn] = useState(0); // grows with each decision: what is shown of a fact then is another
+  const decided = () => (pairs.reload(), answer.reload(), facts.reload(), setTurn(turn + 1));
   const first = answer.value?.results ?? [];
   const found = [...first, ...(facts.value?.results ?? []).filter((one) => first.every((other) => other.id !== one.id))];
   const hasFacts = scope === "all" || scope === "facts";
@@ -107,6 +111,7 @@ export default function Search({ project, route }: ViewProps) {
               <p class="quiet-text" role="status">
                 {value.results.length < MOST ? count(value.results.length, "result") : `The best ${MOST} results`} in {Math.max(1, Math.round(value.took_ms))} ms
               </p>
+              {!chosen && <Standing key={turn} project={project} facts={groups.find((group) => group.scope === "facts")?.results ?? []} pairs={pairs} onChanged={decided} />}
               <div class={chosen ? "results opened" : "results"}>
                 <div>
                   {groups.map((group) => (
@@ -123,8 +128,8 @@ export default function Search({ project, route }: ViewProps) {
                             <a href={address({ show: keyOf(one) })} aria-current={one === shown ? "true" : undefined}>
                               <span class="line-title">{nameResult(one)}</span>
                               {one.kind !== SCOPES[group.scope]!.kinds[0] && <span class="tag">{nameKind(one)}</span>}
-                              {isDisputed(one, pairs) && <span class="tag noted-tag">contradicted</span>}
-                              {one.kind === "fact" && at < WITH_PAST && <Before id={one.id ?? ""} />}
+                              {isDisputed(one, pairs) && <span class="tag noted-tag">to decide</span>}
+                              {one.kind === "fact" && at < WITH_PAST && <Before key={turn} id={one.id ?? ""} />}
                               <span class="reasons">{place(one)}</span>
                             </a>
                           </li>
@@ -133,7 +138,7 @@ export default function Search({ project, route }: ViewProps) {
                     </section>
                   ))}
                 </div>
-                {shown && <Preview key={keyOf(shown)} result={shown} project={project} back={chosen ? address({ show: "" }) : undefined} />}
+                {shown && <Preview key={`${turn} ${keyOf(shown)}`} result={shown} project={project} onDecided={decided} back={chosen ? address({ show: "" }) : undefined} />}
               </div>
             </>
           )}
@@ -141,6 +146,15 @@ export default function Search({ project, route }: ViewProps) {
       )}
     </>
   );
+}
+
+/** What holds of the first facts that were found: to be decided, or what it replaced. */
+function Standing({ project, facts, pairs, onChanged }: { project: Project; facts: readonly Result[]; pairs: Loaded<readonly Contradiction[]>; onChanged: () => void }) {
+  const first = facts.slice(0, ANSWERS);
+  const open = (pairs.value ?? []).filter((one) => one.status === "open");
+  const group = groupPairs(open).find((its) => first.some((one) => its.some((pair) => isAbout(pair, one.id ?? ""))));
+  if (group) return <div class="answer"><Group pairs={group} project={project} onChanged={onChanged} title="What holds is not decided yet" /></div>;
+  return pairs.value && first[0]?.id ? <div class="answer"><Holds key={first[0].id} id={first[0].id} project={project} /></div> : null;
 }
 
 /** Return what holds instead of something that a decision ended, where the question has the words of what was ended. */
@@ -165,11 +179,11 @@ function Before({ id }: { id: string }) {
   const history = useAnswer((signal) => request("get", "/memories/{id}/history", { params: { id }, query: { limit: 20 }, signal }), [id]);
   const [own, ...others] = history.value?.items ?? [];
   const same = new Set(own?.links.filter((link) => link.type === "merged_from").map((link) => link.ref)); // said twice
-  const before = others.filter((one) => !same.has(one.id) && [one.title, one.content].every((text) => normalize(text) !== normalize(own!.title))).sort((one, other) => timeOf(other).localeCompare(timeOf(one)))[0];
+  const before = others.filter((one) => !same.has(one.id) && !isUndone(one) && [one.title, one.content].every((text) => normalize(text) !== normalize(own!.title))).sort((one, other) => timeOf(other).localeCompare(timeOf(one)))[0];
   if (!before) return null;
   return (
     <span class="reasons before">
-      was “{before.title}” until {day(before.valid_to ?? timeOf(own!))}
+      was “{before.title}” until {dayAndTime(before.valid_to ?? timeOf(own!))}
     </span>
   );
 }
@@ -221,8 +235,10 @@ function nameKind(result: Result): string {
 }
 
 /** Title; who said it is not “user” but you. */
-function nameResult({ title = "", kind }: Result): string {
+function nameResult({ title = "", kind, snippet = "", source }: Result): string {
   if (kind === "contradiction") return nameContradiction(title);
+  // A heading or key, such as “other”, says little without what stands below it.
+  if (kind === "code" && source?.role !== "source" && source?.role !== "test") return [title, ...snippet.split("\n")].map((line) => line.trim()).filter((line, at, all) => line && all.indexOf(line) === at).slice(0, 2).join(": ");
   return kind === "message" ? title.replace(/^user: /, "You: ").replace(/^assistant: /, "Agent: ") : title;
 }
 
@@ -232,7 +248,7 @@ function place(result: Result): string {
   if (result.kind === "code" && typeof path === "string" && path) return `${path}${result.source?.start_line ? `:${String(result.source.start_line)}` : ""}`;
   const { kind, at, source = {} } = result;
   const said = kind !== "fact" ? [] : typeof source.path === "string" ? [`from ${source.path}`] : source.type === "session" ? [`${TRUST.user} in a session`] : source.type === "client" ? [TRUST.user!] : [];
-  return [...said, ...(at && !(kind === "fact" && isRead({ source, trust: "project" })) ? [day(at)] : []), ...describeMatch(result)].join(" · ");
+  return [...said, ...(at && !(kind === "fact" && isRead({ source, trust: "project" })) ? [kind === "fact" ? dayAndTime(at) : day(at)] : []), ...describeMatch(result)].join(" · ");
 }
 
 /** Say why a result was found; its date is told already. */
@@ -267,10 +283,11 @@ interface PreviewProps {
   result: Result;
   project: Project;
   back: string | undefined;
+  onDecided?: () => void;
 }
 
 /** One result: a memory in full, with its history, or code at its place. */
-function Preview({ result, project, back }: PreviewProps) {
+function Preview({ result, project, back, onDecided = () => undefined }: PreviewProps) {
   const id = result.id ?? "";
   const why = (
     <>
@@ -282,7 +299,7 @@ function Preview({ result, project, back }: PreviewProps) {
     return (
       <div class="stack">
         {back && <BackToList address={back} />}
-        <PairPanel id={id} project={project} onChanged={() => undefined} />
+        <PairPanel id={id} project={project} onChanged={onDecided} />
       </div>
     );
   if (isMemory(id)) return <MemoryPanel id={id} project={project} title={sentence(nameKind(result))} onChanged={() => undefined} below={why} back={back} isPinned={false} />;
