@@ -14,7 +14,7 @@ import pytest
 from hunchd.domain.memory import Memory, Status, Trust
 from hunchd.ingestion.conventions import collect_guides, extract_conventions, get_globs, get_part, is_on_demand
 from hunchd.ingestion.decisions import is_record, parse_decision
-from hunchd.ingestion.instructions import Instruction, extract_instructions
+from hunchd.ingestion.instructions import MAX_INSTRUCTIONS, Instruction, extract_instructions
 from hunchd.ingestion.manifests.command_sources import read_commands, read_page_commands
 from hunchd.ingestion.manifests.commands import merge_tools
 from hunchd.ingestion.manifests.registry import read_statements
@@ -519,6 +519,25 @@ Never use spaces at the end
     ]
 
 
+def test_tilde_heading_begins_no_code_block() -> None:
+    page = "Tests\n~~~~~\n\nEvery fix of a bug must include a test that is red without it.\n\nStyle\n~~~~~\n\n"
+    page += (
+        "Always `read the style guide\n<https://kiln.example/style>`__ before you add a function to the interface.\n"
+    )
+    assert [rule.sentence for rule in extract_instructions(page)] == [
+        "Every fix of a bug must include a test that is red without it.",
+        "Always read the style guide before you add a function to the interface.",
+    ]
+
+
+def test_many_rules_leave_room_for_topic() -> None:
+    rules = [f"- Always add tests for the behaviour of module{number} before changing it.\n" for number in range(70)]
+    page = "".join(rules) + "- Prefix the subject of each commit with the name of the crate.\n"
+    found = extract_instructions(page)
+    assert len(found) == MAX_INSTRUCTIONS
+    assert found[-1].topic == "commits"
+
+
 def test_instruction_keeps_code_spans() -> None:
     text = "- Use `**/*.py` and **`__all__`** for *all* of __them__.\n- Never `_guess`, *never* ask for_it.\n"
     assert get_sentences(extract_instructions(text)) == [
@@ -960,6 +979,7 @@ def test_tool_with_settings_precedes_another_linter(tmp_path: Path) -> None:
         ("vendor/bin/php-cs-fixer fix --dry-run --diff", "format", "`vendor/bin/php-cs-fixer fix`"),
         ("go test -bench=. ./... > new.txt", "benchmarks", "`go test -bench=. ./...`"),
         ("dart format --output=none --set-exit-if-changed .", "format", "`dart format .`"),
+        ("./gradlew ktlintCheck build", "lint", "`./gradlew ktlintCheck build`"),
     ],
 )
 def test_step_of_ci_is_told_as_typed(tmp_path: Path, step: str, key: str, value: str) -> None:

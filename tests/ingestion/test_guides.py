@@ -188,6 +188,20 @@ def test_aider_read_list_defines_guides(settings: str, read: list[str]) -> None:
     assert collect_scopes(files) == {path: [GuideScope()] for path in read}
 
 
+def test_link_to_site_finds_source_page() -> None:
+    files = {
+        "CONTRIBUTING.md": "See [the guide](https://kiln.example/latest/contributing/testing/) and\n"
+        "https://kiln.example/api/index.html.",
+        "docs/latest/contributing/testing.md": "Never guess.",
+        "docs/old/contributing/testing.md": "Never ask.",
+        "docs/api/index.md": "Prefer a kiln.",
+    }
+    assert collect_scopes(files) == {
+        "CONTRIBUTING.md": [GuideScope()],
+        "docs/latest/contributing/testing.md": [GuideScope()],
+    }
+
+
 def test_symlink_target_becomes_guide() -> None:
     files = {"AGENTS.md": "Never guess.", ".ai/rules.md": "Never ask."}
     assert collect_scopes(

@@ -543,6 +543,8 @@ def _collect_instructions(pages: Sequence[Guide]) -> Iterator[tuple[Instruction,
     """
     by_sentence: dict[str, list[tuple[Instruction, Guide]]] = {}
     for guide in pages:
+        if guide.path.rpartition("/")[2].lower().startswith("build"):
+            continue  # it is read for its commands; its lists are requirements and licences
         if is_release_page(guide.path):
             steps = extract_release_steps(guide.text)
             if steps is not None:

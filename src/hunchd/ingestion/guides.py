@@ -30,7 +30,7 @@ _FOR_PEOPLE = (
     r"[\w.-]*CONTRIBUTING|DEVELOP(?:MENT|ING|ERS?)|HACKING|MAINTAIN(?:ING|ERS?)|RELEAS(?:E|ES|ING)(?:[-_](?:PROCESS|CHECKLIST|"
     r"GUIDE))?|(?:PULL|MERGE)_REQUEST_TEMPLATE|(?:CODING|CODE)[-_ ]?(?:STYLE|STANDARDS)(?:[-_ ]?GUIDE)?|"
     r"STYLE[-_ ]?GUIDE|"
-    r"COMMIT[-_](?:CONVENTION|MESSAGE|STYLE)S?|AI[-_]POLICY"
+    r"COMMIT[-_](?:CONVENTION|MESSAGE|STYLE)S?|AI[-_]POLICY|(?:BUILD(?:ING)?|TESTING)(?=\.)"
 )
 _CONTRIBUTORS = (
     rf"(?:\.github/|docs?/(?:[^/]+/)?|contributing/)?(?:AGENTS|CLAUDE|GEMINI|{_FOR_PEOPLE})(?:\.(?:md|rst|txt|adoc))?"
@@ -66,7 +66,7 @@ _ROOT_GUIDE: Final = re.compile(rf"{_CONTRIBUTORS}|CONVENTIONS\.md", re.IGNORECA
 _GUIDE_NAME: Final = re.compile(
     r"agents|claude|.*contributing|gemini|conventions|develop|hacking|maintain|releas|pull_req|merge_req|cod(?:e|"
     r"ing)|"
-    r"style|commit|ai[-_]",
+    r"style|commit|ai[-_]|build|testing",
     re.IGNORECASE,
 )
 # Guides that are often symbolic links to a single page for all agents.
@@ -92,6 +92,9 @@ _LINK: Final = re.compile(
     r"(?<!`)`([\w./-]+\.md)`(?!`)|^   +([\w./-]+)$",
     re.MULTILINE,
 )
+# A page on the project's site. Its source has the same name and folder: `…/latest/contributing/guide/` is made from
+# `docs/contributing/guide.md`.
+_SITE_PAGE: Final = re.compile(r"https?://[^\s()<>\"'`#]*/([\w-]+/[\w-]+)(?:\.html)?/?(?=[\s()<>\"'`#]|$)")
 _ABOUT_WORK: Final = re.compile(
     r"contribut|develop|build|commit|pull|style|conventions?|testing|tests?\.|hacking|submit|patch|"
     r"getting[-_]started|"
@@ -287,6 +290,12 @@ def _find_links(guide: Guide, files: Collection[str]) -> list[str]:
             for path in (_resolve_inside(folder, name.lstrip("/")), _resolve_inside(folder, f"{name}.rst")):
                 if path and path in files and _READABLE.search(path) and not _is_about_people(path):
                     pages[path] = None
+    tails = {one.lower() for one in _SITE_PAGE.findall(guide.text) if not _is_about_people(one)}
+    for path in sorted(files) if tails else ():
+        tail = "/".join(path.lower().rpartition(".")[0].split("/")[-2:])
+        if tail in tails and _READABLE.search(path) and not _is_about_people(path):
+            tails.remove(tail)  # of the pages of several releases, only the first is read
+            pages[path] = None
     return list(pages)[:MAX_IMPORTS]
 
 

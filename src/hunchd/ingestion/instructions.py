@@ -15,7 +15,8 @@ from hunchd.ingestion.headings import strip_heading_marks
 from hunchd.ingestion.rule_classifier import VAGUE, Passage, rate_passage
 from hunchd.text.sentences import split_prose
 
-MAX_INSTRUCTIONS: Final = 40  # per file; a file with more is a book
+MAX_INSTRUCTIONS: Final = 60  # per file; a file with more is a book
+OF_TOPIC: Final = 6  # rules of each topic that are kept in any case: a page about code has one on commits
 FEWEST_CHARACTERS: Final = 12
 MAX_INSTRUCTION: Final = 300
 # Minimum probabilities for a sentence to be stored, and to be shown without being asked for. Pages for agents contain
@@ -70,7 +71,7 @@ def extract_instructions(text: str, page: str = "people") -> list[Instruction]:
 
     Each rule is returned once. `page` is the audience of the page: "people", "agents", or "form" for a template to
     fill in. If the page is not in English, every list item counts as a rule. At most MAX_INSTRUCTIONS are returned,
-    those most worth quoting.
+    those most worth quoting, and the best of each topic.
     """
     is_foreign = not _is_english(text)
     rules: dict[str, Instruction] = {}
@@ -87,7 +88,9 @@ def extract_instructions(text: str, page: str = "people") -> list[Instruction]:
             if rating.rule >= MIN_RULE[page]:
                 topic = rating.topic if rating.quotable >= MIN_QUOTABLE[page] else VAGUE
                 rules[sentence] = Instruction(sentence, section, topic, rating.quotable)
-    best = sorted(rules.values(), key=lambda rule: -rule.value)[:MAX_INSTRUCTIONS]
+    by_value = sorted(rules.values(), key=lambda rule: -rule.value)
+    of_topics = [rule for topic in TOPIC_TAGS for rule in [one for one in by_value if one.topic == topic][:OF_TOPIC]]
+    best = list(dict.fromkeys([*of_topics, *by_value]))[:MAX_INSTRUCTIONS]
     return [rule for rule in rules.values() if rule in best]
 
 
@@ -210,12 +213,14 @@ def _split_blocks(lines: list[str]) -> Iterator[_Block]:
     section, headings = "", 0
     for at, raw in enumerate(lines):
         line = _ALERT.sub("", raw.strip())
-        item, ruler, fence = ITEM.match(line), UNDERLINE.fullmatch(line), line.startswith(FENCES)
+        item, ruler = ITEM.match(line), UNDERLINE.fullmatch(line)
+        fence = line.startswith(FENCES) and not (ruler and passage and len(line) >= len(passage[-1]))  # `~~~~` of reST
         is_break = (
             not line
             or ruler
             or fence
-            or line.startswith(("|", "<", "#", "@"))
+            or line.startswith(("|", "#", "@"))
+            or (line.startswith("<") and not (passage and line.startswith("<http")))  # a wrapped link of reST goes on
             or _is_reference(line, in_passage=bool(passage))
         )
         if passage and (is_break or item or _starts_instruction(line)):

@@ -208,7 +208,7 @@ def _rate_inexactness(command: str, purpose: str) -> float:
     if runner is None or classify_task(runner["task"]) != purpose or runner["task"].lower() in names:
         return 0.0
     task = runner["task"].lower()
-    parts = [*task.split(":"), re.split(r"[^a-z]+", task.lstrip(":"))[0]]
+    parts = [*task.split(":"), re.split(r"[^a-z]+", runner["task"].lstrip(":"))[0]]  # `ktlintCheck` is ktlint's
     return 1.5 if names.isdisjoint(parts) else 0.3
 
 
