@@ -519,6 +519,13 @@ Never use spaces at the end
     ]
 
 
+def test_folder_of_entries_precedes_changelog_heading(tmp_path: Path) -> None:
+    files = {"CHANGELOG.md": "# Changes\n\n## Unreleased\n", "changelog/.gitkeep": ""}
+    assert {fact.key: fact.value for fact in extract_facts(tmp_path, files)}[
+        "changelog"
+    ] == "a file per change, in changelog/"
+
+
 def test_tilde_heading_begins_no_code_block() -> None:
     page = "Tests\n~~~~~\n\nEvery fix of a bug must include a test that is red without it.\n\nStyle\n~~~~~\n\n"
     page += (
@@ -980,6 +987,8 @@ def test_tool_with_settings_precedes_another_linter(tmp_path: Path) -> None:
         ("go test -bench=. ./... > new.txt", "benchmarks", "`go test -bench=. ./...`"),
         ("dart format --output=none --set-exit-if-changed .", "format", "`dart format .`"),
         ("./gradlew ktlintCheck build", "lint", "`./gradlew ktlintCheck build`"),
+        ("cargo test --target ${{ matrix.target }} --all-features", "ci", "`cargo test --all-features`"),
+        ("./mvnw ${MAVEN_ARGS} verify", "run everything", "`./mvnw verify`"),
     ],
 )
 def test_step_of_ci_is_told_as_typed(tmp_path: Path, step: str, key: str, value: str) -> None:

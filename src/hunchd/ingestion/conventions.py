@@ -135,6 +135,7 @@ _MANIFESTS_BY_LANGUAGE = (
     ("go", "go.mod"), ("rust", "Cargo.toml"), ("python", "pyproject.toml"), ("php", "composer.json"),
     ("elixir", "mix.exs"), ("dart", "pubspec.yaml"), ("swift", "Package.swift"),
 )  # fmt: skip
+_ENTRY_FOLDER = re.compile(r"(?:changelog|changes|news)(?:\.d)?/\.git(?:keep|ignore)$")
 _CHECK_WORKFLOW = re.compile(r"/(?:[\w-]*[-_])?(?:ci|tests?|main|build|check|lint|publish|release)\b[^/]*$")
 
 
@@ -211,6 +212,10 @@ def _extract_convention_facts(
                 tested_by_key.setdefault(statement.key, []).append((statement, path))
             else:
                 _add_statement(statement, path, best, files_by_language)
+    entries = next(filter(_ENTRY_FOLDER.match, paths), "")
+    if entries and ("", "changelog", "") in best and best["", "changelog", ""][0].value.startswith("new entries"):
+        value = f"a file per change, in {entries.partition('/')[0]}/"
+        best["", "changelog", ""] = Statement("changelog", value, 0.9), entries
     most_files = max(files_by_language.values(), default=0)
     commands = [
         replace(one, part="") if one.part == UNKNOWN_FOLDER else one

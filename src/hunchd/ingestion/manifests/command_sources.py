@@ -31,7 +31,11 @@ _SCRIPT_KEYS: Final = frozenset({"run", "script", "cmd", "test_script", "build_s
 _NO_SHELL: Final = frozenset({"python", "pwsh", "powershell", "cmd", "node"})
 _CHANGE_FOLDER: Final = re.compile(r"(?:[$>%]\s+)?cd\s+(?:\./)?(\w[\w./-]*?)/?$")
 _EXPRESSION: Final = re.compile(r"\$\{\{.*?\}\}|\$\{?\w+\}?|%\w+%")
-_TRAILING_EXPRESSIONS: Final = re.compile(r"(?:\s+[\"']?\$\{\{[^}]*\}\}[\"']?)+$")
+# Arguments that the workflow fills in: the value of an option, collected options, and what comes last.
+_FILLED_IN: Final = re.compile(
+    r"\s+--?[\w.-]+[= ][\"']?\$\{\{[^}]*\}\}[\"']?(?=\s|$)|\s+\$\{?[A-Z_]*(?:ARGS|OPTS|FLAGS)\}?(?=\s|$)|"
+    r"(?:\s+[\"']?\$\{\{[^}]*\}\}[\"']?)+$"
+)
 _JOINT: Final = re.compile(r"\s*(?:&&|\|\||;|\|)\s*")
 # Names of workflows that check nothing, but publish, deploy, label or answer.
 _NO_CHECK: Final = re.compile(
@@ -175,7 +179,7 @@ def _read_workflow(path: str, text: str, paths: Sequence[str]) -> Iterator[Comma
         return
     for start, script in scripts:
         for folder, part in _follow_folders(_join_continued(script.splitlines()), start, paths):
-            plain = ASSIGNMENT.sub("", _TRAILING_EXPRESSIONS.sub("", part), count=1)
+            plain = ASSIGNMENT.sub("", _FILLED_IN.sub("", part), count=1)
             if not _EXPRESSION.search(plain):
                 yield from make_commands([plain], CI_WEIGHT, path, folder)
 
