@@ -159,3 +159,34 @@ def test_talk_about_phrases_stays(text: str) -> None:
 @pytest.mark.parametrize("text", ["word " * 40, "my seed phrase is " + "spam " * 12])
 def test_filler_is_no_phrase(text: str) -> None:
     assert redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The credentials hang on the whiteboard, as everybody knows, {} and, for the mirror, {}.",
+        "Das Kennwort für die Datenbank steht auf einem Zettel am Monitor, {}, und für den Katalog {}.",
+        "Le mot de passe de la base de test est collé sous l'écran de la régie, {}, et pour les images {}.",
+        "La contraseña de la base está pegada en el monitor de la oficina, {}, y la del catálogo {}.",
+        "A senha do banco está num papel colado no monitor da recepção, {}, e a do catálogo {}.",
+        "测试库的密码写在显示器旁边的便签上，{}，目录服务的是{}，不要保存。",
+        "データベースのパスワードはモニターの付箋に書いてあります、{}、カタログの方は{}です。",
+        "Пароль от тестовой базы на бумажке у монитора, {}, а от каталога {}, не сохраняй.",
+    ],
+)
+def test_values_far_from_password_are_redacted(text: str) -> None:
+    first, second = f"kV9{CODE[0]}q-Zt3x{CODE[-2:]}", "qT7" * 4 + "bX2w" * 5
+    assert not [value for value in (first, second) if value in redact(text.format(first, second)).text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Login fails on SM-G991B with Android 14, see src/auth/loader2.py and RFC9106.",
+        "We store passwords with argon2id in commit " + "3fa94c1d" * 5,
+        "El formulario de la contraseña cambió con 9ab31f2c, ticket ACC-2291.",
+        "The password is checked by PwCheck2, then verify(aB3xK9pQ7z, salt).",
+    ],
+)
+def test_names_beside_password_stay(text: str) -> None:
+    assert redact(text).text == text

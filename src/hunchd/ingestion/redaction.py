@@ -182,6 +182,7 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
     yield from (_Span(start, end, kind) for start, end, kind in find_in_commands(text, lower))
     if _DIGIT.search(text):
         yield from _find_chosen(text, lower)
+        yield from _find_in_prose_about_secrets(text, lower)
 
 
 def _find_by_format(text: str) -> Iterator[_Span]:
@@ -264,6 +265,25 @@ def _is_announced_near(text: str, lower: str, start: int, end: int) -> bool:
         or rules.SECRET_CONTEXT.search(lower, end, line_end) is not None
         or rules.OPTION_BEFORE.search(text, line_start, start) is not None
     )
+
+
+def _find_in_prose_about_secrets(text: str, lower: str) -> Iterator[_Span]:
+    """Yield the values without readable words in sentences that name a secret and are no code."""
+    end = 0
+    for name in rules.SECRET_NAME.finditer(lower):
+        if name.start() < end:
+            continue
+        start = max(end, name.start() - rules.SENTENCE_REACH)
+        for boundary in rules.SENTENCE_END.finditer(text, start, name.start()):
+            start = boundary.end()
+        boundary = rules.SENTENCE_END.search(text, name.end(), name.end() + rules.SENTENCE_REACH)
+        end = boundary.start() if boundary else name.end() + rules.SENTENCE_REACH
+        if rules.CODE_MARK.search(text, start, end) or rules.OTHER_TOKEN.search(lower, start, end):
+            continue
+        for word in rules.SENTENCE_WORD.finditer(text, start, end):
+            value = word[0].rstrip(".:?!=-")
+            if values.is_token(value):
+                yield _Span(word.start(), word.start() + len(value), "secret")
 
 
 def _find_announced(text: str, lower: str) -> Iterator[_Span]:

@@ -166,6 +166,14 @@ SECRET_CONTEXT = re.compile(
     rf"|{LOGIN_WORDS}|{KEY_WORDS}|{NOUNS}"
 )
 CONTEXT_REACH = 80  # characters
+# In a sentence of prose with such a word, any value without readable words is a secret.
+SECRET_NAME = re.compile(
+    rf"passw|passphrase|secret|cred|\blog(?:ged)?[ -]?in\b|\bsign(?:ed)? in\b|\broot\b|\badmin|{LOGIN_WORDS}|{NOUNS}"
+)
+SENTENCE_END = re.compile(r"[.!?…]\s|[。！？\n]")
+SENTENCE_REACH = 240  # characters
+SENTENCE_WORD = re.compile(rf"(?<![A-Za-z0-9_/\\.:@-])[A-Za-z0-9!#$%^&*?][/_{_MIXED}]{{7,127}}+(?![\\({{])")
+OTHER_TOKEN = re.compile(r"\b(?:commit|hash|digest|checksum|sha\d*|md5|revision|session|ticket|uuid|build)\b|\bids?\b")
 NAMED_VALUE = re.compile(PATTERNS["named_value"])
 # Before a password that is no more than a word: "sign in with … as the password".
 GIVEN_BY = re.compile(

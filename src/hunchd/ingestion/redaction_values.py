@@ -44,6 +44,7 @@ _WORD_MARK_NUMBER = re.compile(r"[A-Za-z][a-z]{2,}(?:[!$^*?~]\d{2,4}[a-z]{0,4}|[
 _WORDS_AND_NUMBER = re.compile(PATTERNS["words_and_number"])
 # Words joined by hyphens with a number among them, or four longer words: what a generator of pass phrases writes.
 _PHRASE = re.compile(r"[A-Za-z]{3,12}(?:-[A-Za-z]{3,12})*-\d{1,4}(?:-[A-Za-z]{3,12})+|[a-z]{4,12}(?:-[a-z]{4,12}){3,7}")
+_NUMBERED_PHRASE = re.compile(r"[a-z]{4,12}(?:-[a-z]{4,12}){2,6}-\d{1,4}")
 _SHORT_PHRASE = re.compile(r"[a-z]{4,12}(?:-[a-z]{4,12}){2}")
 _WORD_WITH_NUMBER = re.compile(
     r"(?!(?:sha|md|utf|base|oauth|argon|bcrypt|level|version|type|line|step|http|i?pv)\d)[^\W\d_]{4,20}\d{1,4}"
@@ -155,14 +156,35 @@ def is_scrambled(value: str) -> bool:
 
     The letters must be of both cases.
     """
-    parts = split_ascii_letters(value)
     is_long = len(value) >= _LONG_SCRAMBLED
     return (
         len(value) >= (_SHORTEST_SCRAMBLED if value.isalnum() else 8)
-        and len("".join(parts)) <= (_LETTERS_OF_LONG if is_long else _LETTERS_OF_SCRAMBLED) * len(parts)
+        and _has_short_parts(value, _LETTERS_OF_LONG if is_long else _LETTERS_OF_SCRAMBLED)
         and len(_ALTERNATION.findall(value)) >= 4
         and not _PUBLIC.search(value)
         and is_generated(value, density=_LONG_DENSITY if is_long else _ANNOUNCED_DENSITY)
+    )
+
+
+def _has_short_parts(value: str, most: float) -> bool:
+    """Return True if the runs of letters, split at camel case, have at most `most` letters on average."""
+    parts = split_ascii_letters(value)
+    return len("".join(parts)) <= most * len(parts)
+
+
+def is_token(value: str) -> bool:
+    """Return True for letters and digits without readable words, or words and a number joined by hyphens."""
+    if _UUID.fullmatch(value) or _CODE.search(value) or "://" in value or is_placeholder(value):
+        return False
+    is_marked = _STRONG_MARK.search(value) is not None and re.search(r"\d", value) is not None
+    return (
+        is_random(value, shortest=8)
+        or _NUMBERED_PHRASE.fullmatch(value) is not None
+        or (
+            _mixes_characters(value)
+            and _has_short_parts(value, _LETTERS_OF_LONG if "-" in value[3:] else _LETTERS_OF_SCRAMBLED)
+        )
+        or (is_marked and value[0] != "#" and len(_CHANGE.findall(value)) >= 4)
     )
 
 
