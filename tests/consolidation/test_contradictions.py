@@ -32,6 +32,7 @@ from hunchd.consolidation.contradictions.statements import (
     extract_statement,
     is_statement,
     may_contradict,
+    nearly_repeats,
     score_relatedness,
 )
 from hunchd.domain.errors import Conflict, InvalidInput
@@ -299,6 +300,33 @@ def test_contradiction_closed_when_side_inactive() -> None:
     [planned] = plan_contradictions({"m1": inactive, "m2": b, record.id: record}, NOW)
     [closed] = planned.after
     assert (closed.status, closed.source["resolution"]) == (Status.SUPERSEDED, "b_wins")
+
+
+def test_contradiction_closed_when_side_restated() -> None:
+    a, b = claim("m1", "Lines have at most 88 characters"), claim("m2", "Lines may have 100 characters", days=2)
+    pair = contradiction_between(a, b)
+    assert pair is not None
+    record = pair.make_record(NOW)
+    restated = replace(b, content="Lines may have 88 characters")
+    [planned] = plan_contradictions({"m1": a, "m2": restated, record.id: record}, NOW, cache=EntailmentCache())
+    [closed] = planned.after
+    assert (closed.status, closed.source.get("resolution")) == (Status.SUPERSEDED, None)
+
+    again = plan_contradictions({"m1": a, "m2": b, closed.id: closed}, NOW, cache=read((a, b)))
+    assert [planned.after[0].status for planned in again] == [Status.ACTIVE]  # nobody has decided it
+
+
+def test_near_repeats_open_one_contradiction() -> None:
+    rule = claim("m1", "The parser of headers must not import asyncio")
+    one = claim("m2", "Tests of the asyncio parser live in tests/test_asyncio.py and run with tox", days=1)
+    same = claim("m3", "Tests for the asyncio parser are in tests/test_asyncio.py, run with tox", days=2)
+    never = claim("m4", "Tests for the asyncio parser are not in tests/test_asyncio.py, run with tox", days=2)
+    cache = [(rule, one), (rule, same), (rule, never), (one, same), (one, never), (same, never)]
+    found = list(plan_contradictions({"m1": rule, "m2": one, "m3": same}, NOW, cache=read(*cache[:3])))
+    assert len(found) == 1
+    assert nearly_repeats(one, same)
+    assert not nearly_repeats(one, never)
+    assert not nearly_repeats(claim("m5", "Port 80 is open to all"), claim("m6", "Port 81 is open to all"))
 
 
 def test_candidates_share_subject() -> None:

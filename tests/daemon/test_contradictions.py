@@ -61,6 +61,15 @@ def test_model_judges_each_unmatched_pair_once(hunchd_home: Path, tmp_path: Path
         assert daemon.get("/status")["degraded"] == []
 
 
+def test_contradiction_closed_once_side_is_edited(hunchd_home: Path, tmp_path: Path) -> None:
+    models = FakeModels(tmp_path)
+    with running_daemon(hunchd_home, settings=SETTINGS, environment=models.environment) as daemon:
+        take(daemon, said(1, STEREO), said(2, MONO))
+        daemon.wait_until(lambda: asked(daemon), within=60, what="notice the contradiction")
+        daemon.request("PATCH", "/memories/m2", {"content": "The output of the mixer is loud"})
+        daemon.wait_until(lambda: not asked(daemon), within=60, what="close the contradiction")
+
+
 def test_nightly_reading_opens_contradictions_dry_run_not(hunchd_home: Path, tmp_path: Path) -> None:
     models = FakeModels(tmp_path)
     off = SETTINGS + "[embedding]\ncontradictions = false\n"

@@ -201,26 +201,29 @@ def reopen_contradiction(
     return reopened_record, MemoryChange((*before, reopened_record), created_ids, contradiction.project)
 
 
-def close_if_inactive(contradiction: Memory, present: dict[str, Memory], now: datetime) -> Memory | None:
-    """Close a contradiction if one of its two memories is no longer active.
+def close_if_outdated(contradiction: Memory, present: Mapping[str, Memory], now: datetime) -> Memory | None:
+    """Close a contradiction if one of its two memories no longer holds, or has another text by now.
 
-    Returns the closed record. Returns None if the contradiction stays as it is, because both memories are active,
-    it is already closed, or it is about one key.
+    Returns the closed record. Returns None if the contradiction stays as it is, because both memories are as they
+    were, it is already closed, or it is about one key.
     """
-    a, b = (present.get(side.id) for side in parse_sides(contradiction))
     if contradiction.status is not Status.ACTIVE or is_about_one_key(contradiction):
         return None
-    a_holds, b_holds = (side is not None and side.status is Status.ACTIVE for side in (a, b))
-    if a_holds and b_holds:
+    sides = parse_sides(contradiction)
+    active = [side for side in sides if side.id in present and present[side.id].status is Status.ACTIVE]
+    if any(not _is_same_text(side, present[side.id]) for side in active):
+        outcome = {"note": OVERTAKEN}
+    elif len(active) < len(sides):
+        note = "the other memory is no longer active"
+        outcome = {"resolution": "a_wins" if sides[0] in active else "b_wins", "note": note}
+    else:
         return None
-    outcome = {
-        "resolution": "a_wins" if a_holds else "b_wins",
-        "resolved_at": format_iso(now),
-        "note": "the other memory is no longer active",
-    }
-    return replace(
-        contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source={**contradiction.source, **outcome}
-    )
+    source = {**contradiction.source, **outcome, "resolved_at": format_iso(now)}
+    return replace(contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source=source)
+
+
+def _is_same_text(one: Memory, other: Memory) -> bool:
+    return (one.content, one.value) == (other.content, other.value)
 
 
 def close_overtaken(

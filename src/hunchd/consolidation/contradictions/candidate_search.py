@@ -13,9 +13,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import permutations
 from typing import Final
 
-from hunchd.consolidation.contradiction_records import close_if_inactive, create_contradiction
+from hunchd.consolidation.contradiction_records import (
+    close_if_outdated,
+    create_contradiction,
+    needs_no_question,
+    parse_sides,
+)
 from hunchd.consolidation.contradictions.entailment_cache import EntailmentCache, describe_difference
 from hunchd.consolidation.contradictions.requirements import compare_requirements
 from hunchd.consolidation.contradictions.statements import (
@@ -23,12 +29,13 @@ from hunchd.consolidation.contradictions.statements import (
     extract_words,
     is_eligible_pair,
     is_statement,
+    nearly_repeats,
     repeats,
     score_relatedness,
     sort_by_age,
 )
 from hunchd.consolidation.plan import ConsolidationStep, PlannedChange
-from hunchd.domain.memory import Kind, Memory, Trust
+from hunchd.domain.memory import Kind, Memory, Status, Trust
 
 MAX_CANDIDATES: Final = 20  # maximum candidates for one memory
 # Minimum probability to open a contradiction. A needless question costs a person's time. Of 204 contradictions in
@@ -145,7 +152,7 @@ def compare_with_candidates(
     eligible.sort(key=lambda one: (-score_relatedness(memory, one, similarities.get(one.id)), one.id))
     distinct: list[Memory] = []
     for one in eligible:
-        if not any(repeats(one, other) for other in distinct):
+        if not any(repeats(one, other) or nearly_repeats(one, other) for other in distinct):
             distinct.append(one)
     exact: list[ContradictingPair] = []
     unread: list[tuple[Memory, Memory]] = []
@@ -179,6 +186,20 @@ def select_most_probable(pairs: Iterable[ContradictingPair]) -> list[Contradicti
     """
     candidates = sorted(pairs, key=_probability_sort_key)[:MAX_PER_MEMORY]
     return candidates[:1] + [one for one in candidates[1:] if one.probability >= MIN_FURTHER_PROBABILITY]
+
+
+def repeats_recorded(pair: ContradictingPair, records: Iterable[Memory]) -> bool:
+    """Return True if a recorded contradiction has one memory of the pair, and says nearly the same as the other.
+
+    A contradiction that was resolved in favour of one side is news if the other is stated again.
+    """
+    for record in records:
+        if record.status is not Status.ACTIVE and record.source.get("resolution") != "both_valid":
+            continue
+        for one, other in permutations(parse_sides(record)):
+            if one.id in pair.ids and nearly_repeats(other, pair.get_other(one)):
+                return True
+    return False
 
 
 def _probability_sort_key(one: ContradictingPair) -> tuple[float, str, str]:
@@ -266,7 +287,7 @@ def plan_contradictions(
     are queued for the model. Pairs for which `is_denied` returns True are skipped.
     """
     for record in [memory for memory in memories.values() if memory.kind is Kind.CONTRADICTION]:
-        if (closed_record := close_if_inactive(record, dict(memories), now)) is not None:
+        if (closed_record := close_if_outdated(record, memories, now)) is not None:
             why = str(closed_record.source["note"])
             what = f"close a contradiction: {record.content[:160]}"
             yield PlannedChange(
@@ -274,7 +295,11 @@ def plan_contradictions(
             )
     statements = [memory for memory in memories.values() if is_statement(memory)]
     index = StatementIndex(statements)
-    recorded_contradictions = {memory.id for memory in memories.values() if memory.kind is Kind.CONTRADICTION}
+    recorded = {
+        memory.id: memory
+        for memory in memories.values()
+        if memory.kind is Kind.CONTRADICTION and needs_no_question(memory)
+    }
     for memory in statements:
         if since_run is not None and memory.updated <= since_run:
             continue
@@ -288,8 +313,8 @@ def plan_contradictions(
         )
         for one in contradicting:
             record = one.make_record(now)
-            if record.id not in recorded_contradictions and one.ids not in unread:
-                recorded_contradictions.add(record.id)
+            if one.ids not in unread and record.id not in recorded and not repeats_recorded(one, recorded.values()):
+                recorded[record.id] = record
                 yield plan_opening(record)
 
 
@@ -318,10 +343,14 @@ def plan_newly_read(
         for pair, probability in pairs
         if pair is not None and probability is not None and (one := judge_pair(*pair, probability)) is not None
     ]
+    recorded = [memory for memory in memories.values() if memory.kind is Kind.CONTRADICTION]
     for one in sorted(contradicting, key=_probability_sort_key):
         record = one.make_record(now)
-        if record.id not in memories and max(opened_counts[one.a.id], opened_counts[one.b.id]) < MAX_PER_MEMORY:
+        if record.id in memories or repeats_recorded(one, recorded):
+            continue
+        if max(opened_counts[one.a.id], opened_counts[one.b.id]) < MAX_PER_MEMORY:
             opened_counts.update((one.a.id, one.b.id))
+            recorded.append(record)
             yield plan_opening(record)
 
 

@@ -48,6 +48,7 @@ _BEGAN: Final = re.compile(
 )
 _DIGITS: Final = re.compile(r"\d+")
 _WORD: Final = re.compile(r"[\w./@+#-]*\w")
+_DENIAL: Final = re.compile(r"\b(?:not?|never|without|none|nobody|nothing|only|cannot)\b|n't\b")
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 
 
@@ -178,6 +179,22 @@ def repeats(one: Memory, other: Memory) -> bool:
         for memory in (one, other)
     )
     return words == others
+
+
+def nearly_repeats(one: Memory, other: Memory) -> bool:
+    """Return True if one statement has the other's words and at most a few more, none of which changes its sense."""
+    fewer, more = sorted((extract_words(one), extract_words(other)), key=len)
+    extra = more - fewer
+    return (
+        fewer <= more
+        and 3 * len(extra) <= len(fewer)
+        and not any(map(_DIGITS.search, extra))
+        and _find_denials(one) == _find_denials(other)
+    )
+
+
+def _find_denials(memory: Memory) -> list[str]:
+    return sorted(_DENIAL.findall(extract_statement(memory).casefold()))
 
 
 def extract_words(memory: Memory) -> frozenset[str]:

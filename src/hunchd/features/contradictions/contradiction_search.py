@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from hunchd.consolidation.contradiction_records import create_contradiction
+from hunchd.consolidation.contradiction_records import close_if_outdated, create_contradiction, needs_no_question
 from hunchd.consolidation.contradictions.candidate_search import (
     MAX_CANDIDATES,
     MAX_READ_PAIRS,
@@ -24,6 +24,7 @@ from hunchd.consolidation.contradictions.candidate_search import (
     PairComparison,
     compare_with_candidates,
     make_search_query,
+    repeats_recorded,
 )
 from hunchd.consolidation.contradictions.entailment_cache import make_pair_key
 from hunchd.consolidation.contradictions.statements import (
@@ -101,16 +102,20 @@ class ContradictionSearch(Feature):
         self._uses_model = uses_model  # True if the model on this machine may judge pairs
         self._pair_scores: OrderedDict[str, float] = OrderedDict()
         self._queue: dict[str, Memory] = {}
+        self._changed: dict[str | None, set[str]] = {}  # by project: ids of changed memories
         self._work = asyncio.Event()
 
     def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("contradictions", self.run)
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Queue new and changed memories for comparison."""
+        """Queue new and changed memories for comparison, and for closing the contradictions about them."""
         for identifier in change.deletions:
             self._queue.pop(identifier, None)
         for memory in change.memories:
+            if memory.kind in CLAIM_KINDS and (memory.project is None or (project is not None and project.conflicts)):
+                self._changed.setdefault(memory.project, set()).add(memory.id)
+                self._work.set()
             if is_statement(memory) and len(self._queue) < MAX_QUEUE:
                 self._queue[memory.id] = memory
                 self._work.set()
@@ -120,7 +125,10 @@ class ContradictionSearch(Feature):
         while True:
             await self._work.wait()
             self._work.clear()
-            while self._queue:
+            while self._queue or self._changed:
+                await self._close_outdated()
+                if not self._queue:
+                    break
                 in_backlog = len(self._queue) > BACKLOG
                 memory = self._queue.pop(next(iter(self._queue)))
                 began = time.monotonic()
@@ -130,6 +138,17 @@ class ContradictionSearch(Feature):
                     logger.warning("could not compare memory %s with the others: %s", memory.id, error.message)
                 await asyncio.sleep(min(time.monotonic() - began, PAUSE_SECONDS) if in_backlog else PAUSE_SECONDS)
                 await self._wait_until_quiet()
+
+    async def _close_outdated(self) -> None:
+        """Close the open contradictions of which a side has ended or says something else by now."""
+        while self._changed:
+            owner, changed = self._changed.popitem()
+            with suppress(HunchError):  # the nightly run closes them
+                for record in await self._memories.list_conflicts_about(changed, owner):
+                    ids = [record.id, *(str(link["ref"]) for link in record.links)]
+                    async with self._memories.lock_changes(ids, owner) as present:
+                        if closed := close_if_outdated(present.get(record.id, record), present, self._now()):
+                            await self._memories.store([closed])
 
     async def _wait_until_quiet(self) -> None:
         with suppress(TimeoutError):
@@ -158,7 +177,10 @@ class ContradictionSearch(Feature):
             oppositions = look.select_contradictions(scores)
         else:
             oppositions = await self._judge.judge(memory, look, look.apply_probabilities(scores))
-        return [record for one in oppositions if (record := await self._open_contradiction(one)) is not None]
+        sides = {side for one in oppositions for side in one.ids}
+        recorded = await self._memories.list_conflicts_about(sides, memory.project) if sides else []
+        new = [one for one in oppositions if not repeats_recorded(one, recorded)]
+        return [record for one in new if (record := await self._open_contradiction(one)) is not None]
 
     async def find_similar(self, memory: Memory, limit: int) -> tuple[list[Memory], str]:
         """Return similar statements, nearest first, for a client to judge.
@@ -281,7 +303,8 @@ class ContradictionSearch(Feature):
         record = opposition.make_record(self._now())
         ids = (opposition.a.id, opposition.b.id, record.id)
         async with self._memories.lock_changes(ids, record.project) as memories:
-            if record.id in memories or any(_is_changed(side, memories) for side in (opposition.a, opposition.b)):
+            known = [one for one in (memories.get(record.id),) if one is not None and needs_no_question(one)]
+            if known or any(_is_changed(side, memories) for side in (opposition.a, opposition.b)):
                 return None
             await self._memories.commit([MemoryChange((record,), project=record.project)])
         logger.info("found contradiction %s", record.id)
