@@ -39,6 +39,8 @@ from hunchd.prediction.words import extract_stem
 from hunchd.repository.git import Git
 from hunchd.repository.ignore import IgnoreRules
 
+MIN_MATCH = 0.75  # share of the core's weight that an instance must have
+
 SAME_AGAIN = 0.4  # share of instances that identifies a pattern with an earlier one
 
 
@@ -135,6 +137,11 @@ def evaluate_pattern(
         measure_companions(pattern, newest, hidden, future, units, past, score)
 
 
+def is_match(pattern: CodePattern, features: Sequence[str]) -> bool:
+    """Return True if code with these features has enough of the pattern's core."""
+    return sum(pattern.core.get(feature, 0.0) for feature in features) >= MIN_MATCH * sum(pattern.core.values()) - 1e-9
+
+
 def mine_without(
     pattern: CodePattern, hidden: set[InstanceLocation], shapes: Sequence[Shape], most: int
 ) -> CodePattern | None:
@@ -178,7 +185,7 @@ def measure_match(
 
     tests: dict[str, Callable[[Shape], bool]] = {"folder ": near}
     if found is not None:
-        tests[""] = lambda shape: found.matches(shape.features)
+        tests[""] = lambda shape: is_match(found, shape.features)
     else:
         score.add("matched", 0.0)
     for name, says in tests.items():

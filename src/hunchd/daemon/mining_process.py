@@ -21,13 +21,10 @@ IDLE_SECONDS: Final = 5.0  # seconds without a call until the process offers to 
 NICENESS: Final = 19
 
 
-async def handle_patterns(request: ProjectRequest, paths: list[str] | None) -> AsyncIterator[MiningStep]:
-    """Yield the progress of mining one project, then its code patterns.
-
-    If `paths` is None, all files of the project are mined; otherwise the patterns are updated for the changed `paths`.
-    """
+async def handle_patterns(request: ProjectRequest) -> AsyncIterator[MiningStep]:
+    """Yield the progress of mining one project, then its code patterns."""
     check_folder(request)
-    async for step in iterate_in_thread(lambda: mine_project(request, paths)):
+    async for step in iterate_in_thread(lambda: mine_project(request)):
         yield step
 
 

@@ -46,13 +46,12 @@ _NEW_FILE: Final = re.compile(rb'\+\+\+ "?b/(.*?)"?\t?$')
 FirstLine = tuple[str, str]  # path of an instance, and the line it begins with
 
 
-def find_adding_commits(git: Git, heads: Iterable[FirstLine], *, since: str = "") -> dict[FirstLine, str]:
+def find_adding_commits(git: Git, heads: Iterable[FirstLine]) -> dict[FirstLine, str]:
     """Find the commit that added each instance.
 
     An instance is given by its path and its first line; a line shorter than MIN_LINE is not searched for. The
     result maps each instance to the last commit that added this line without removing it elsewhere, which would be
-    a move. Only the newest MAX_UNITS units of work are searched and, if `since` is given, only those after that
-    commit.
+    a move. Only the newest MAX_UNITS units of work are searched.
     """
     lines_by_path: dict[str, set[bytes]] = defaultdict(set)
     for path, line in heads:
@@ -63,8 +62,7 @@ def find_adding_commits(git: Git, heads: Iterable[FirstLine], *, since: str = ""
     paths = sorted(lines_by_path)[:MAX_PATHS]
     sha_by_line: dict[FirstLine, str] = {}
     reader = _PatchReader(lines_by_path, sha_by_line)
-    revisions = ["HEAD", *([f"^{since}"] if since else [])]
-    for record in git.stream(*_LOG_COMMAND, f"--max-count={MAX_UNITS}", *revisions, "--", *paths, separator=b"\n"):
+    for record in git.stream(*_LOG_COMMAND, f"--max-count={MAX_UNITS}", "HEAD", "--", *paths, separator=b"\n"):
         reader.read_line(record)
     reader.finish_commit()
     return sha_by_line

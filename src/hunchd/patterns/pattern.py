@@ -6,14 +6,12 @@ them. An instance is a function, method or class that has most of the pattern's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from msgspec import Struct
 
-# Share of the core's weight that an instance must have.
-MIN_MATCH: Final = 0.75
 # Minimum number and share of the commits adding instances that must also change a companion worth mentioning.
 MIN_USUAL_TIMES: Final = 3
 MIN_USUAL_SHARE: Final = 0.66
@@ -120,11 +118,6 @@ class CodePattern:
     place: UsualLocation = UsualLocation()
     companions: tuple[Companion, ...] = ()
     commits: tuple[str, ...] = ()  # commits that added instances, newest first
-
-    def matches(self, features: Sequence[str]) -> bool:
-        """Return True if code with these features is an instance of the pattern."""
-        matched_weight = sum(self.core.get(feature, 0.0) for feature in features)
-        return matched_weight >= MIN_MATCH * sum(self.core.values()) - 1e-9
 
 
 class MiningStep(Struct, frozen=True, kw_only=True, omit_defaults=True):

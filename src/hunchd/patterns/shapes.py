@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from hunchd.ingestion.definitions import SyntaxNode
 from hunchd.ingestion.parsing import Syntax, parse_syntax
@@ -53,27 +53,6 @@ class Shape:
     @property
     def is_in_test(self) -> bool:
         return is_test(self.path)
-
-    def to_row(self) -> list[Any]:
-        """Convert the shape to a row for the cache, without its path and language."""
-        return [
-            self.kind,
-            self.name,
-            self.container,
-            self.start,
-            self.end,
-            self.line,
-            self.end_line,
-            " ".join(feature.replace(" ", "\x1f") for feature in self.features),
-            self.digest,
-        ]
-
-
-def row_to_shape(path: str, language: str, row: Sequence[Any]) -> Shape:
-    """Build a shape from a row of the cache."""
-    kind, name, container, start, end, line, end_line, features, digest = row
-    feature_names = tuple(feature.replace("\x1f", " ") for feature in features.split(" ")) if features else ()
-    return Shape(path, language, kind, name, container, start, end, line, end_line, feature_names, digest)
 
 
 @lru_cache(maxsize=1 << 15)

@@ -16,10 +16,9 @@ from typing import Final
 
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.tombstones import Tombstones
-from hunchd.core.state.apply_signal import SignalEffect
 from hunchd.core.state.dependencies import Dependencies, TaskSupervisor
 from hunchd.core.state.events import EventBus
-from hunchd.core.state.feature import AppliedSignal, Feature
+from hunchd.core.state.feature import Feature
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import HunchError
 from hunchd.domain.facts import MemoryChange
@@ -30,9 +29,9 @@ from hunchd.protocol.indexing_messages import ProjectRequest
 
 logger = logging.getLogger(__name__)
 
-CACHE_FILE: Final = "patterns.sqlite"  # in a project's cache folder
+CACHE_FILE: Final = "patterns.json"  # in a project's cache folder
 POLL_SECONDS: Final = 2.0  # seconds between two idle checks
-MAX_PATHS: Final = 200  # changed files listed; above that the whole tree is scanned
+MIN_INTERVAL_SECONDS: Final = 6 * 3600.0  # seconds between two minings of a project, each of which parses all files
 RETRY_SECONDS: Final = 300.0  # seconds until failed mining is retried
 # Strength of a pattern by its rank in the project; in steps, so that it rarely changes.
 STRENGTH_STEPS: Final = ((5, 1.0), (15, 0.75), (30, 0.5))
@@ -56,18 +55,18 @@ class PatternMiner(Feature):
         self._events = events
         self._now = dependencies.now
         self._tombstones = Tombstones(dependencies.paths.data / "forgotten-patterns")
-        self._queue: dict[str, set[str] | None] = {}  # project → changed files; None: all
+        self._queue: set[str] = set()  # ids of projects
         self._not_before: dict[str, float] = {}  # project → monotonic time
         self._work = asyncio.Event()
 
     def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("patterns", self.run)
 
-    def on_signal(self, applied_signal: AppliedSignal) -> None:
-        self.enqueue(applied_signal.project, applied_signal.effect)
-
     def on_model_loaded(self, project: Project) -> None:
-        self.enqueue(project)
+        """Queue a project whose commits have been learned for mining."""
+        if self._settings.patterns and time.monotonic() >= self._not_before.get(project.id, 0.0):
+            self._queue.add(project.id)
+            self._work.set()
 
     def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
         """Record permanently which patterns the user has deleted.
@@ -81,26 +80,8 @@ class PatternMiner(Feature):
             self._tombstones.add(project.id, deleted_ids)
 
     async def forget_project(self, project_id: str) -> None:
-        self._queue.pop(project_id, None)
+        self._queue.discard(project_id)
         self._tombstones.delete(project_id)
-
-    def enqueue(self, project: Project, effect: SignalEffect | None = None) -> None:
-        """Queue the files that have changed according to `effect` for mining.
-
-        Without `effect`, or if it requires a full refresh, the whole project is queued.
-        """
-        if not self._settings.patterns:
-            return
-        if effect is None or effect.refresh:
-            self._queue[project.id] = None
-        elif effect.paths_to_parse:
-            paths = self._queue.setdefault(project.id, set())
-            if paths is not None:
-                paths.update(effect.paths_to_parse)
-                if len(paths) > MAX_PATHS:
-                    self._queue[project.id] = None
-        if project.id in self._queue:
-            self._work.set()
 
     async def run(self) -> None:
         """Mine the queued projects, one at a time, until cancelled.
@@ -114,10 +95,10 @@ class PatternMiner(Feature):
                 if ready is None:
                     await asyncio.sleep(POLL_SECONDS)
                     continue
-                paths = self._queue.pop(ready)
+                self._queue.remove(ready)
                 project = self._find_project(ready)
                 if project is not None and not project.is_missing:
-                    await self._mine(project, paths)
+                    await self._mine(project)
             self._work.clear()
 
     def _is_quiet(self, identifier: str) -> bool:
@@ -133,25 +114,26 @@ class PatternMiner(Feature):
         last = project.last_signal
         return last is None or abs((self._now() - last).total_seconds()) >= self._settings.patterns_idle_seconds
 
-    async def _mine(self, project: Project, paths: set[str] | None) -> None:
+    async def _mine(self, project: Project) -> None:
         progress = project.mining
         progress.done, progress.total, project.is_mining = 0, 0, True
         began = time.monotonic()
         try:
-            patterns = await self._mine_patterns(project, paths)
+            patterns = await self._mine_patterns(project)
             if not self._is_still_open(project):
                 return
             change_count = await self._store_patterns(project, patterns)
         except HunchError as error:
             logger.warning("%s: pattern mining failed and will be retried: %s", project.name, error.message)
             self._not_before[project.id] = time.monotonic() + RETRY_SECONDS
-            self._queue[project.id] = None
+            self._queue.add(project.id)
             return
         finally:
             project.is_mining = False
             if self._find_project(project.id) is None:  # remove what the miner wrote after the project was removed
                 await asyncio.to_thread(shutil.rmtree, project.cache, ignore_errors=True)
         took = time.monotonic() - began
+        self._not_before[project.id] = time.monotonic() + MIN_INTERVAL_SECONDS
         logger.info(
             "%s: %d patterns, %d of them new or changed, in %.1f s", project.name, len(patterns), change_count, took
         )
@@ -164,15 +146,14 @@ class PatternMiner(Feature):
         """
         return self._find_project(project.id) is project
 
-    async def _mine_patterns(self, project: Project, paths: set[str] | None) -> list[CodePattern]:
+    async def _mine_patterns(self, project: Project) -> list[CodePattern]:
         request = ProjectRequest(
             folder=str(project.root),
             cache_file=str(project.cache / CACHE_FILE),
             extra_ignore=self._settings.ignore,
         )
-        params = {"request": request, "paths": sorted(paths) if paths is not None else None}
         patterns: list[CodePattern] = []
-        async with aclosing(self._miner.stream("patterns", params, MiningStep)) as steps:
+        async with aclosing(self._miner.stream("patterns", {"request": request}, MiningStep)) as steps:
             async for step in steps:
                 if not self._is_still_open(project):
                     break
