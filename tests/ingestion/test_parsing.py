@@ -124,6 +124,17 @@ def test_imports_are_kept_as_written() -> None:
     )  # fmt: skip
 
 
+def test_references_exclude_labels_of_values() -> None:
+    source = (
+        b"def run(given_option: Setting):\n    build(strip_extras=False, limit=MAX_SIZE)\n    return other_name == 1\n"
+    )
+    references = parse_outline("run.py", source).references
+    assert {"Setting", "build", "MAX_SIZE", "other_name"} <= set(references)
+    assert not {"given_option", "strip_extras", "limit"} & set(references)
+    used = parse_outline("run.py", source + b"strip_extras()\n").references
+    assert "strip_extras" in used, "it is called as well"
+
+
 def test_references_exclude_definitions_comments_and_strings() -> None:
     references = parse_outline("server.py", PYTHON).references
     assert {"Base", "Meta", "unknown_name", "decorated"} <= set(references)

@@ -647,6 +647,17 @@ def test_header_is_imported_and_its_source_is_not() -> None:
     assert "imports this file" not in told["src/shop/till.cpp"]
 
 
+def test_path_import_excludes_its_namespace(predictor: Predictor) -> None:
+    for path in ("lib/shop/cloud.rb", "lib/shop/cloud/settings.rb"):
+        predictor.update_content(outline(path))
+    predictor.update_content(replace(outline("spec/settings_spec.rb"), imports=("shop/cloud/settings",)))
+
+    found = {file.path: file.reasons for file in predictor.predict(focus("spec/settings_spec.rb"), now=NOW).files}
+
+    assert "imported by this file" in found["lib/shop/cloud/settings.rb"]
+    assert "imported by this file" not in found.get("lib/shop/cloud.rb", ())
+
+
 def test_equal_name_without_import_links_nothing(predictor: Predictor) -> None:
     predictor.update_content(outline("src/new.py", uses=("load_settings",)))
     predictor.update_content(outline("src/settings.py", defines=("load_settings",)))

@@ -35,7 +35,7 @@ from hunchd.ingestion.imports import parse_imports
 from hunchd.ingestion.languages import DATA_LANGUAGES, NOTEBOOK, detect_language
 from hunchd.ingestion.notebooks import extract_notebook_headings, parse_notebook
 from hunchd.ingestion.source_redaction import redact_source
-from hunchd.ingestion.words import count_words, list_used_names, select_informative_words
+from hunchd.ingestion.words import count_labels, count_words, list_used_names, select_informative_words
 
 logger = logging.getLogger(__name__)
 
@@ -294,7 +294,9 @@ def _fill_from_code(outline: FileOutline, source: bytes, language: str, ranges: 
         outline,
         symbols=tuple(symbols),
         imports=tuple(dict.fromkeys(imports))[:MAX_IMPORTS],
-        references=() if language in DATA_LANGUAGES else list_used_names(code, defined_names=defined_names),
+        references=()
+        if language in DATA_LANGUAGES
+        else list_used_names(code - count_labels(code_text), defined_names=defined_names),
         words=select_informative_words(code + count_words(quiet)),
         doc=_extract_file_doc(tree.root_node, source, language),
     )

@@ -11,6 +11,7 @@ MAX_WORD = 48  # characters; longer names are generated or encode bytes
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _ASCII_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)  # twice as fast, and most code is ASCII
+_LABEL = re.compile(r"[({,]\s*([^\W\d]\w*)\s*(?:=(?![=>~])|:(?!:))")
 _HEX = re.compile(r"[0-9a-fA-F]{12,}")
 # A long word with three runs of digits inside it is an encoded key rather than a name: utf8_to_utf16 has two.
 _ENCODED_TEXT = re.compile(r"(?=\w{16})\w*?[a-zA-Z]\d+[a-zA-Z]+\d+[a-zA-Z]+\d")
@@ -39,6 +40,11 @@ def select_informative_words(counts: Counter[str]) -> Mapping[str, int]:
     if len(informative) > MAX_WORDS:
         informative = dict(Counter(informative).most_common(MAX_WORDS))
     return informative
+
+
+def count_labels(code: str) -> Counter[str]:
+    """Count the words that only label a value or a parameter, as in `f(name=1)`, `{name: 1}` or `(name: Type)`."""
+    return Counter(_LABEL.findall(code))
 
 
 def list_used_names(code: Counter[str], *, defined_names: frozenset[str], limit: int = 1500) -> tuple[str, ...]:

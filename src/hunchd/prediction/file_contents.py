@@ -199,8 +199,10 @@ def resolve_imports(path: str, imports: Iterable[str]) -> Iterable[int]:
             yield from _resolve_rust_import(path, name)
         else:
             without_suffix = re.sub(r"\.(d\.)?[cm]?[jt]sx?$|\.h(pp)?$", "", name)
-            parts = without_suffix.split("/") if "/" in without_suffix else without_suffix.split(".")
-            for end in range(len(parts), 0, -1):
+            # Only a dotted name may be that of a definition in a module, and no name imports the folders around it.
+            is_path = "/" in without_suffix
+            parts = without_suffix.split("/" if is_path else ".")
+            for end in range(len(parts), max(len(parts) - (1 if is_path else 2), 0), -1):
                 yield words.hash_word("/".join(parts[:end][-2:]).lower())
 
 

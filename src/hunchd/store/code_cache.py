@@ -21,7 +21,7 @@ from hunchd.store.sqlite_cache import CacheSchema, compress_json, decompress_jso
 logger = logging.getLogger(__name__)
 
 # A cache of another version is discarded and refilled. Increase it with every change of the parser's output.
-VERSION = 8
+VERSION = 9
 
 # Two processes may write at once: one indexes a project, the other parses files that are saved meanwhile.
 _SCHEMA = """
