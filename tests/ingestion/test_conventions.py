@@ -844,6 +844,22 @@ def test_release_page_yields_its_steps(tmp_path: Path) -> None:
     assert [fact.content for fact in facts] == ["to release: Update `CHANGELOG.md` → Set versions → Tag the release"]
 
 
+def test_release_steps_keep_commands_whole(tmp_path: Path) -> None:
+    tag, long = '`git tag -a 1.2 -m "Version 1.2"`', f"`publish {'--flag ' * 12}now`"
+    facts = extract_facts(
+        tmp_path, {"docs/releasing.md": f"1. {tag} (the version)\n2. Then run {long}\n3. Wait for CI\n"}
+    )
+
+    assert [fact.content for fact in facts] == [f"to release: {tag} → Then run … → Wait for CI"]
+
+
+def test_partial_commands_are_not_stated(tmp_path: Path) -> None:
+    page = "Run `go test -cover` here, then `go test ....` again.\n"
+    facts = extract_facts(tmp_path, {"go.mod": "module a.org/b\n\ngo 1.22\n", "CONTRIBUTING.md": page})
+
+    assert not [fact.value for fact in facts if fact.category == "convention" and "`" in (fact.value or "")]
+
+
 def test_plain_command_precedes_variants_of_ci(tmp_path: Path) -> None:
     step = "jobs:\n  t:\n    steps:\n"
     facts = extract_facts(tmp_path, {
@@ -860,8 +876,12 @@ def test_plain_command_precedes_variants_of_ci(tmp_path: Path) -> None:
         "`go build`",
         "`cargo build --target wasm32-wasi`",
     }
-    assert values["tests"] == "`cargo test --doc`; one: `cargo test --test <name>`"
+    assert values["tests"] == "cargo test; one: `cargo test --test <name>`", "`--doc` leaves out most of them"
     assert "run everything" not in values
+    whole = extract_facts(tmp_path, {".github/workflows/ci.yml": f"{step}    - run: cargo test --workspace\n"})
+    assert {fact.value for fact in whole if fact.key == "tests"} == {
+        "`cargo test --workspace`; one: `cargo test --test <name>`"
+    }
 
 
 def test_script_named_after_purpose_is_command(tmp_path: Path) -> None:

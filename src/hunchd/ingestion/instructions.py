@@ -119,8 +119,13 @@ def _shorten(sentence: str) -> str:
     """
     if len(sentence) <= MAX_INSTRUCTION:
         return sentence
-    ends = [match.start() for match in _CLAUSE_END.finditer(sentence[:MAX_INSTRUCTION])]
+    ends = [match.start() for match in _CLAUSE_END.finditer(_mask_code(sentence)[:MAX_INSTRUCTION])]
     return f"{sentence[: ends[-1]]} …" if ends and ends[-1] > MAX_INSTRUCTION // 3 else sentence
+
+
+def _mask_code(text: str) -> str:
+    """Replace each code span by letters, so that a cut at a space or a mark never divides a command."""
+    return _CODE.sub(lambda span: "x" * len(span[0]), text)
 
 
 def is_release_page(path: str) -> bool:
@@ -136,9 +141,13 @@ def extract_release_steps(text: str) -> Instruction | None:
     steps: list[str] = []
     for raw in text.splitlines():
         item = re.match(r"\s{0,1}(?:[-*+]|(?:\d+|#)[.)]|#{2,4}\s+\d+[.)]?)\s+(?:\[[ x]\]\s+)?(\S.*)", raw)
-        step = _FIRST_CLAUSE.sub("", strip_markup(item[1])).rstrip(".:,; ") if item else ""
+        step = strip_markup(item[1]) if item else ""
+        masked = _FIRST_CLAUSE.sub("", _mask_code(step)).rstrip(".:,; ")
+        step = step[: len(masked)]
+        if len(step) > MAX_STEP:
+            step = f"{step[: masked.rfind(' ', 0, MAX_STEP) + 1]}…"
         if len(step) > 4 and step not in steps[-2:]:
-            steps.append(step if len(step) <= MAX_STEP else f"{step[:MAX_STEP].rpartition(' ')[0]} …")
+            steps.append(step)
     if len(steps) < 2:
         return None
     more = " → …" if len(steps) > MAX_STEPS else ""

@@ -118,8 +118,11 @@ _EXAMPLE_FILE: Final = re.compile(
     r"[\w./-]+_(?:test|spec)\.\w+)(?:(?:::|:\d|\[)\S*)?(?=\s|$)"
 )
 _OPTION_OF_FILE: Final = re.compile(r"--[\w-]*(?:manifest|config|project|path)[\w-]*[= ]<file>")  # not of a test
-# A command that rewrites what the tests expect, that only an unstable compiler accepts, or that tests one folder of Go.
-_UNFIT: Final = re.compile(r"\b\w*(?:UPDATE|BLESS|OVERWRITE)\w*=|=overwrite\b|^(?!.*\+nightly).* -Z[ \w]|^go test$")
+# A command that rewrites what the tests expect, that only an unstable compiler accepts, that tests one folder of Go, or
+# of which a page leaves out a part.
+_UNFIT: Final = re.compile(
+    r"\b\w*(?:UPDATE|BLESS|OVERWRITE)\w*=|=overwrite\b|^(?!.*\+nightly).* -Z[ \w]|^go test(?: -\S+)*$| \.{3,}(?= |$)"
+)
 _PROJECT_TASK: Final = re.compile(
     r"(?:bundle exec |uv run )?(?:(?:npm|pnpm|yarn|bun) run|make|just|task|tox (?:r |run )?-e|nox -s|rake|"
     r"bundle exec appraisal|"
@@ -133,9 +136,9 @@ _SCRIPT: Final = re.compile(
 )
 _SHELL: Final = re.compile(r"^(?:ba|z)?sh (?=\./)")
 _VARIANT: Final = re.compile(
-    r"(?: (?:--(?:target|manifest-path|package|projects?|activate-profiles)\b|-tags\b|-[DP][\w.]|-pl )|"
-    r"cargo test (?:--doc|--no-run)\b)"
+    r" (?:--(?:target|manifest-path|package|projects?|activate-profiles)\b|-tags\b|-[DP][\w.]|-pl )"
 )
+_PARTIAL: Final = re.compile(r"cargo test (?:--doc|--no-run)\b")
 # Options without which cargo leaves out the code that depends on features.
 FEATURES_PATTERN: Final = re.compile(
     r"(?<!--no-default-features) --(?:all-features|features[ =](?:\"[^\"]*\"|[^\s`]+))(?!.*--no-default)"
@@ -188,6 +191,7 @@ def make_commands(lines: Iterable[str], weight: float, path: str, part: str = ""
         weight_here = weight - _rate_inexactness(command, purpose)
         if purpose and weight_here >= MIN_WEIGHT:
             penalty = VARIANT_PENALTY if _VARIANT.search(command) else 0.0
+            penalty += PLACEHOLDER_PENALTY if _PARTIAL.search(command) else 0.0
             single = _EXAMPLE_FILE.sub("<file>", command)
             if _PLACEHOLDER.search(command) and purpose == "tests" and not _OPTION_OF_FILE.search(single):
                 purpose, command = ONE_TEST, single
