@@ -13,6 +13,7 @@ from hunchd.core.state.project import KnownError
 from hunchd.domain.context import ExpectedFile, Focus, PredictedFile, PredictedUnit, Prediction
 from hunchd.domain.memory import Artifact, Kind, Levels, Memory, Status, Trust
 from hunchd.features.context.candidates import CandidateInput, build_candidates, select_informative_units
+from hunchd.features.context.context_service import can_use_definitions
 from hunchd.features.context.file_candidates import FileLinks
 from hunchd.ingestion.fixes import Fix
 from hunchd.ingestion.rule_classifier import VAGUE
@@ -555,17 +556,18 @@ def test_episode_lists_code_files_first() -> None:
 
 
 def test_file_without_specific_reason_is_only_listed() -> None:
-    weak = PredictedFile("a.py", 1.0, 0.15, ("changed together 1 of 9 times",), is_specific=False)
-    tied = PredictedFile("b.py", 1.0, 0.07, ("imports this file",))
-    likely = PredictedFile("c.py", 1.0, 0.3, ("same folder",), is_specific=False)
-    lately = PredictedFile("d.py", 1.0, 0.3, ("changed lately",), is_specific=False)
+    weak = PredictedFile("a.py", 1.0, 0.15, ("changed together 1 of 4 times",), is_specific=False)
+    linked = PredictedFile("b.py", 1.0, 0.1, ("imports this file",))
+    counted = PredictedFile("c.py", 1.0, 0.15, ("changed together 3 of 9 times",))
+    folder = PredictedFile("d.py", 1.0, 0.3, ("same folder",), is_specific=False)
+    lately = PredictedFile("e.py", 1.0, 0.3, ("changed lately",), is_specific=False)
 
-    offered = build_candidates(make_input(prediction=Prediction((likely, lately, weak, tied))))
+    offered = build_candidates(make_input(prediction=Prediction((folder, lately, weak, counted, linked))))
 
-    assert [piece.id for piece in offered] == ["file:c.py", "file:b.py", "files:less likely"]
-    assert offered[-1].source["paths"] == ["a.py", "d.py"], "nothing ties d.py to the open file"
-    offered = build_candidates(make_input(prediction=Prediction((likely,)), focus=Focus(project="p", file="go.mod")))
-    assert offered == [], "a folder ties no code to a manifest"
+    assert [piece.id for piece in offered] == ["file:b.py", "files:less likely"]
+    assert offered[-1].source["paths"] == ["c.py", "a.py"], "a folder or a date ties nothing to the open file"
+    [likely] = build_candidates(make_input(prediction=Prediction((replace(counted, confidence=0.25),))))
+    assert likely.id == "file:c.py"
 
 
 def test_unlikely_file_alone_is_not_listed() -> None:
@@ -594,9 +596,21 @@ def test_rules_for_agents_have_room_of_their_own() -> None:
         offered = {piece.id for piece in build_candidates(make_input(facts=(*agents, *people), focus=focus))}
         return len(offered & {one.id for one in agents}), len(offered & {one.id for one in people})
 
-    assert count(Focus(project="p", file="src/cart.py")) == (2, 0), "all of one topic, none about this file"
-    assert count(Focus(project="p", file="src/till.py", query="build the till")) == (2, 1)
+    assert count(Focus(project="p", file="src/cart.py")) == (0, 0), "none is about this file"
+    assert count(Focus(project="p", file="src/till.py", query="build the till")) == (1, 1)
     assert count(Focus(project="p")) == (4, 2)
+
+
+def test_configuration_has_command_of_its_tool() -> None:
+    commands = (convention("lint", "`bundle exec rubocop`"), convention("tests", "`rspec`; one: `rspec <file>`"))
+
+    def offered(file: str) -> list[str]:
+        found = build_candidates(make_input(facts=commands, focus=Focus(project="p", file=file)))
+        return [piece.forms[0][1] for piece in found]
+
+    assert offered(".rubocop.yml") == ["lint: `bundle exec rubocop`"]
+    assert offered(".editorconfig") == []
+    assert offered("spec/spec_helper.rb") == ["tests: `rspec` · lint: `bundle exec rubocop`"], "it contains no test"
 
 
 def test_licences_and_images_are_never_named() -> None:
@@ -650,26 +664,24 @@ def test_vague_sentences_of_guides_are_not_offered() -> None:
 
 
 def test_other_files_are_listed_with_reasons() -> None:
-    first = PredictedFile("a.py", 3.0, 0.4, ("changed together 3 of 4 times",))
     rest = [
         PredictedFile("lib/0.py", 1.0, 0.06, ("same folder",), is_specific=False),
-        PredictedFile("b.py", 0.0, 0.05, ("changed together 2 of the last 20 times",), is_specific=False),
-        PredictedFile("c.py", 0.0, 0.05, ("imports this file",)),
-        PredictedFile("late.py", 0.0, 0.06, ("changed lately",), is_specific=False),
+        PredictedFile("b.py", 0.0, 0.07, ("changed together 2 of the last 20 times",), is_specific=False),
+        PredictedFile("more.py", 0.0, 0.06, ("changed together 9 of the last 20 times",)),
+        PredictedFile("once.py", 0.0, 0.07, ("changed together 1 of 5 times",), is_specific=False),
+        PredictedFile("c.py", 0.0, 0.06, ("imports this file",)),
         PredictedFile("yarn.lock", 0.0, 0.06, ("changed together 2 of 4 times",)),
-        PredictedFile("d.py", 0.0, 0.045, ("imports this file",)),
-        PredictedFile("x.py", 0.0, 0.04, ("imports this file",)),
-        PredictedFile("y.py", 0.0, 0.03, ("imports this file",)),
+        PredictedFile("d.py", 0.0, 0.05, ("imports this file",)),
+        PredictedFile("x.py", 0.0, 0.01, ("imports this file",)),
     ]
 
-    def offered(budget: int, *files: PredictedFile) -> list[str]:
-        given = {"prediction": Prediction((first, *files)), "outline_count": 1, "budget": budget}
-        return [piece.forms[0][1] for piece in build_candidates(make_input(**given))]
+    def offered(*files: PredictedFile) -> list[str]:
+        return [piece.forms[0][1] for piece in build_candidates(make_input(prediction=Prediction(files)))]
 
-    listed = "less likely: lib/0.py (same folder), b.py (2 of the last 20 times), c.py (imports this file)"
-    assert offered(2_000, *rest) == ["a.py", f"{listed}; perhaps late.py, d.py"]
-    assert offered(8_000, *rest) == ["a.py", f"{listed}; perhaps late.py, d.py, x.py"]
-    assert offered(8_000, *rest[:2]) == ["a.py"], "too unlikely as a whole"
+    assert offered(*rest) == [
+        "less likely: more.py (9 of 20), b.py (2 of 20), c.py (imports this file), d.py (imports this file)"
+    ]
+    assert offered(rest[1]) == [], "too unlikely as a whole"
 
 
 def test_reasons_name_the_linking_definitions() -> None:
@@ -681,11 +693,19 @@ def test_reasons_name_the_linking_definitions() -> None:
     both = FileLinks(used_here=frozenset({"Sampler", "add", "LevelSampler"}), used_there=frozenset({"Hook"}))
     assert reasons(both) == ("uses `Hook` of this file", "defines `LevelSampler`, `Sampler`, used here")
     assert reasons(FileLinks(used_there=frozenset({"Hook"}))) == ("uses `Hook` of this file",)
-    assert reasons(FileLinks()) == ("same folder",), "no definition proves the reasons"
+    assert reasons(FileLinks()) == (), "no definition proves the reasons"
+
+
+def test_definitions_of_tests_link_tests_beside() -> None:
+    assert can_use_definitions("spec/cart_spec.rb", "lib/cart.rb")
+    assert not can_use_definitions("lib/cart.rb", "spec/support/carts.rb")
+    assert can_use_definitions("spec/cart_spec.rb", "spec/support/carts.rb")
+    assert not can_use_definitions("cart_test.go", "internal/till_test.go")
+    assert can_use_definitions("internal/cart_test.go", "internal/till_test.go")
 
 
 def test_frequent_files_follow_files_with_own_reason() -> None:
-    files = tuple(PredictedFile(f"{n}.py", 0.0, 0.055, ("imports this file",)) for n in range(8))
+    files = tuple(PredictedFile(f"{n}.py", 0.0, 0.055, ("imports this file",)) for n in range(12))
     frequent = ExpectedFile("pyproject.toml", 0.15, 7, 20, of_file=True)
 
     def told(count: int) -> str:
@@ -693,8 +713,8 @@ def test_frequent_files_follow_files_with_own_reason() -> None:
         [listed] = build_candidates(make_input(prediction=prediction, outline_count=1))
         return listed.forms[0][1]
 
-    assert told(1) == "less likely: 0.py (imports this file), pyproject.toml (7 of the last 20 changes of this file)"
-    assert told(7).endswith("(imports this file); perhaps 6.py, pyproject.toml")
+    assert told(1) == "less likely: 0.py (imports this file), pyproject.toml (7 of 20)"
+    assert told(12).endswith("(imports this file)"), "the list is full"
 
 
 def test_expected_files_stand_on_one_line_with_counts() -> None:
@@ -738,9 +758,9 @@ def test_weak_reasons_need_more_probability() -> None:
         given = {"prediction": Prediction((PredictedFile("a.py", 1.0, confidence, (reason,)),))}
         return [piece.id for piece in build_candidates(make_input(**given, focus=Focus(project="p", file="b.py")))]
 
-    assert offered(0.07, "imports this file") == ["file:a.py"]
-    assert offered(0.07, "named alike") == []
-    assert offered(0.1, "named alike") == ["file:a.py"]
+    assert offered(0.1, "imports this file") == ["file:a.py"]
+    assert offered(0.15, "named alike") == ["files:less likely"]
+    assert offered(0.25, "named alike") == ["file:a.py"]
 
 
 def test_old_and_broad_units_are_left_out() -> None:

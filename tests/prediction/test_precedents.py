@@ -1,4 +1,4 @@
-"""The past change that the next one may continue or repeat."""
+"""The past change that the next one may continue."""
 
 from __future__ import annotations
 
@@ -24,14 +24,6 @@ def test_recent_last_change_is_precedent() -> None:
     assert (found.subject, found.reasons) == ("Split the workflow", ("the last change here, 3 days ago",))
     assert found.paths == ("ci.yml", "go.mod")
     assert find_precedent("Cache the modules", "Split the workflow", last=40) is None
-
-
-def test_repeated_kind_is_precedent_when_old() -> None:
-    subjects = ("Require Go 1.22", "Require Go 1.23 (#9)", "Require Go 1.24 (#12)", "Cache all modules")
-    found = find_precedent(*subjects, last=40)
-    assert found is not None
-    assert found.subject == "Require Go 1.24 (#12)"
-    assert found.reasons[0].startswith("the last of 3 such changes here, ")
 
 
 def test_uninformative_or_broad_change_is_no_precedent() -> None:

@@ -36,7 +36,7 @@ class _Section:
 
     @property
     def heading(self) -> str:
-        return rendering.render_section_heading(self.tier, [choice.option.block for choice in self.choices])
+        return rendering.render_section_heading(self.tier)
 
     @property
     def text(self) -> str:

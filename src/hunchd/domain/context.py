@@ -89,7 +89,7 @@ class PredictedUnit:
 class Prediction:
     """Predicted files and units of work.
 
-    `precedent` is the past change of the current file that the next one most likely continues or repeats.
+    `precedent` is the past change of the current file that the next one most likely continues.
     `confidence` is the confidence in the most likely file. If it is below the silence threshold, nothing should be
     shown unprompted.
     """

@@ -36,6 +36,7 @@ COCHANGE_REASON = "changed together"  # begins every reason that counts common c
 ALIKE_REASON, CONTENTS_REASON = "named alike", "similar contents"
 WEAK_REASONS = frozenset({ALIKE_REASON, CONTENTS_REASON})
 FALLBACK_REASON = "changed lately"  # the only reason for a file unrelated to the query
+POOR_REASONS = frozenset({FOLDER_REASON, FALLBACK_REASON})
 
 
 _EXAMPLES = re.compile(r"(?:^|/)(?:bench(?:es|marks?)?|examples?|demos?|samples?)/")  # tests are not about these

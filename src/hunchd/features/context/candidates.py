@@ -34,7 +34,7 @@ ERROR_RELEVANT_VALUE = 0.95  # a recent error that names the current file
 ERROR_OTHER_VALUE = 0.6
 NEWER_ERROR_PENALTY = 0.01  # subtracted for each newer error: the newest is the current one
 MAX_NEWER_ERRORS = 8  # … at most this many times
-PRECEDENT_VALUE = 0.15  # the next change needs a third of its files, and repeats it in one case of six
+PRECEDENT_VALUE = 0.15  # the next change needs a third of its files, and often continues this one
 EPISODE_VALUE = 0.6  # times the unit's confidence
 # How likely it is that the next change touches the other files of a past unit: .45 for units of two or three files,
 # .18 for four to eight, .06 for more (226 units in five histories). A unit of one file shows no other files.
@@ -62,7 +62,6 @@ class CandidateInput:
     past_units: int  # maximum of episodes shown
     has_package_tests: bool = False  # whether the folder of the current file has tests
     outline_count: int = 10  # predicted files with a line of their own; the others are only named
-    budget: int = 8_000  # tokens
     conflicts: Sequence[Memory] = ()  # open contradictions
     profile: Sequence[Memory] = ()  # documents about the user
     fixes: Mapping[str, Fix] = field(default_factory=dict)  # id of an error's memory → best fix
@@ -84,7 +83,6 @@ def build_candidates(candidate_input: CandidateInput) -> list[ContextCandidate]:
             file=candidate_input.focus.file,
             links=candidate_input.links,
             outline_count=candidate_input.outline_count,
-            budget=candidate_input.budget,
         ),
         *(_build_episode_candidate(unit, candidate_input) for unit in _list_current_units(candidate_input)),
         *build_fact_candidates(

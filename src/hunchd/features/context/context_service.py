@@ -51,6 +51,7 @@ from hunchd.ingestion.redaction import redact_name
 from hunchd.ingestion.skeleton import DEFINITION_KINDS
 from hunchd.ingestion.terminal_output import strip_output_prefixes
 from hunchd.prediction.file_table import TEST, classify_path
+from hunchd.prediction.words import has_test_name
 from hunchd.protocol.paths import to_relative_path
 from hunchd.protocol.predictions import PredictionAnswer, predict_memory, prediction_answer
 from hunchd.protocol.requests import ContextRequest, PredictRequest
@@ -373,7 +374,6 @@ class ContextService(Feature):
             has_package_tests=project.predictor is not None and project.predictor.has_tests_beside(focus.file or ""),
             past_units=MAX_PAST_UNITS,
             outline_count=MAX_LIKELY_FILES,
-            budget=key.budget,
         )
         offered_candidates = [
             *build_candidates(candidate_input),
@@ -449,18 +449,25 @@ def _select_links(project: Project, focus: Focus, views: Mapping[str, FileView])
     own_views = project.code.load_views([here])
     own_names = {name for view in own_views.values() for name in _list_defined_names(view)}
     links: dict[str, FileLinks] = {}
-    is_test = bool(classify_path(here) & TEST)
     for path, view in views.items() if own_views else ():
-        other_is_test = bool(classify_path(path) & TEST)  # only tests use what tests define
+        here_names = _list_defined_names(view) if can_use_definitions(here, path) else ()
+        there_names = own_names if can_use_definitions(path, here) else ()
         links[path] = FileLinks(
-            used_here=predictor.select_used_names(here, path, _list_defined_names(view))
-            if is_test or not other_is_test
-            else frozenset(),
-            used_there=predictor.select_used_names(path, here, own_names)
-            if other_is_test or not is_test
-            else frozenset(),
+            used_here=predictor.select_used_names(here, path, here_names),
+            used_there=predictor.select_used_names(path, here, there_names),
         )
     return links
+
+
+def can_use_definitions(user: str, definer: str) -> bool:
+    """Return False if equal names in two files are a coincidence.
+
+    Only tests use what tests define, and what a file with the name of a test defines, only those beside it use.
+    """
+    if not classify_path(definer) & TEST:
+        return True
+    is_beside = user.rpartition("/")[0] == definer.rpartition("/")[0]
+    return bool(classify_path(user) & TEST) and (is_beside or not has_test_name(definer))
 
 
 def _list_defined_names(view: FileView) -> set[str]:

@@ -68,8 +68,6 @@ _ROLES_BY_TOPIC: Final[Mapping[str, frozenset[str]]] = {
 }
 _OTHER_ROLES: Final = frozenset({"project"})
 _ALL_ROLES: Final = frozenset().union(*_ROLES_BY_KEY.values(), *_ROLES_BY_TOPIC.values(), _OTHER_ROLES)
-# Conventions that say something without a command to type; others name a tool, which its configuration shows as well.
-_WITHOUT_COMMAND: Final = frozenset({"release", "package manager", "changelog"})
 _ABOUT_CODE_DOCS: Final = re.compile(
     r"docstring|versionchanged|versionadded|doc comment|javadoc|public|behaviou?r", re.I
 )
@@ -120,11 +118,12 @@ def find_roles(file: str | None, activity: str = "", open_files: Sequence[str] =
     traits = classify_path(file)
     is_dependency_list = bool(_DEPENDENCY_LIST.search(file))
     is_changelog = bool(_CHANGELOG_FILE.search(file))
+    is_hidden = file.rpartition("/")[2].startswith(".")  # the settings of one tool
     found = {
         "changelog": is_changelog,
         # A document that is read only for its commands is not a manifest.
         "manifest": is_dependency_list
-        or (is_manifest(file) and not (is_changelog or traits & DOCUMENT or _CI_FILE.search(file))),
+        or (is_manifest(file) and not (is_changelog or is_hidden or traits & DOCUMENT or _CI_FILE.search(file))),
         "docs": bool(traits & DOCUMENT) and not (is_changelog or is_dependency_list),
         "site": bool(_DOCS_FOLDER.search(file)),
         "test": bool(traits & TEST and traits & CODE),
@@ -164,6 +163,17 @@ def names_file(fact: Memory, file: str | None) -> bool:
     return bool(name and _is_instruction(fact) and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", fact.content))
 
 
+def _configures(file: str | None, fact: Memory) -> bool:
+    """Return True if `file` is named after a tool that a command runs, as `.rubocop.yml` and `jest.config.js` are."""
+    name = (file or "").rpartition("/")[2].lower().lstrip(".")
+    tool = re.sub(r"rc$|[-_]config$", "", name.partition(".")[0])
+    if len(tool) < 3 or (classify_path(file or "") & (CODE | DOCUMENT) and ".config." not in name):
+        return False
+    if not is_convention(fact) or get_subject(fact) == "ci":
+        return False
+    return bool(re.search(rf"`[^`]*\b{re.escape(tool)}\b[^`]*`", fact.value or ""))
+
+
 def select_relevant_facts(
     facts: Iterable[Memory], file: str | None, open_files: Sequence[str] = (), activity: str = ""
 ) -> list[Memory]:
@@ -184,10 +194,10 @@ def select_relevant_facts(
             else _is_part_of_path(get_part(fact), file) and (file is None or reaches(fact, file))
         )
         and (
-            not _is_from_project(fact)
+            not is_from_project(fact)
             or (
                 fact.source.get("path") != file
-                and (says_where(fact) or names_file(fact, file) or roles & _list_roles(fact))
+                and (says_where(fact) or names_file(fact, file) or _configures(file, fact) or roles & _list_roles(fact))
             )
         )
     ]
@@ -210,7 +220,7 @@ def narrow_tests(text: str, fact: Memory, file: str | None, tests: FileTests = N
 
     Returns `text` without its command for a single file if it is not known how the test tool runs that file.
     """
-    single = SINGLE_PATTERN.search(fact.value or "") if _is_from_project(fact) else None
+    single = SINGLE_PATTERN.search(fact.value or "") if is_from_project(fact) else None
     if single is None or file is None:
         return text
     subject, file, is_package = ("its tests" if tests.own else "this file"), tests.own or file, "<folder>" in single[1]
@@ -226,12 +236,17 @@ def narrow_tests(text: str, fact: Memory, file: str | None, tests: FileTests = N
 
 def _is_runnable_test(file: str) -> bool:
     """Return True unless a runner finds no test in `file`."""
+    if file.endswith("_helper.rb"):  # `spec_helper.rb` is loaded by tests
+        return False
     return has_test_name(file) or bool(_TEST_FOLDER.search(file) and file.endswith(_TESTS_OF_ANY_NAME))
 
 
 def tells_enough(fact: Memory, text: str) -> bool:
-    """Return True if `text`, shown for a file, says more than a tool's name."""
-    return not is_convention(fact) or "`" in text or get_subject(fact) in _WITHOUT_COMMAND
+    """Return True if `text`, shown for a file, says more than a tool's name.
+
+    It has a command to type, the steps of a release, or the place of an entry in the change log.
+    """
+    return not is_convention(fact) or "`" in text or "→" in text or get_subject(fact) == "changelog"
 
 
 def get_subject(fact: Memory) -> str:
@@ -259,7 +274,7 @@ def normalize_command(command: str) -> str:
     return _RUNNER.sub("", command).replace(" run ", " ", 1)
 
 
-def _is_from_project(fact: Memory) -> bool:
+def is_from_project(fact: Memory) -> bool:
     """Return True for conventions and instructions from the project's files."""
     return fact.source.get("type") == "convention" and fact.category in ("convention", "instruction")
 
@@ -315,7 +330,7 @@ def _is_useful_for_file(fact: Memory, file: str | None) -> bool:
 
     Only code files have a language in this sense. In a manifest, facts about any language may be useful.
     """
-    if file is None or is_manifest(file) or get_subject(fact) in _WITHOUT_COMMAND:  # entries "go below" a heading
+    if file is None or is_manifest(file) or get_subject(fact) == "changelog":  # entries "go below" a heading
         return True
     languages = find_languages(f"{fact.key}: {fact.value}") or find_languages(
         _find_manifest_language(str(fact.source.get("path")).rpartition("/")[2])

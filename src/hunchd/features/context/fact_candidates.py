@@ -27,6 +27,7 @@ from hunchd.features.context.convention_relevance import (
     get_subject,
     is_convention,
     is_for_agents,
+    is_from_project,
     is_repeated_command,
     list_convention_commands,
     names_file,
@@ -409,12 +410,12 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str], focus:
     guide_sentences.sort(key=lambda fact: (not names_file(fact, focus.file), *_rank_sentence(fact, at_hand)))
     is_whole_change = focus.file is None or focus.activity == "reviewing"
     more = 2 if is_whole_change else 1
-    for_people = [
-        fact for fact in guide_sentences if not is_for_agents(fact) and (is_whole_change or _is_about_work(fact, focus))
+    about_work = [
+        fact for fact in guide_sentences if is_whole_change or not is_from_project(fact) or _is_about_work(fact, focus)
     ]
     guide_sentences = [
-        *_limit_topics(filter(is_for_agents, guide_sentences), more * MAX_AGENT_RULES, more * MAX_OF_TOPIC),
-        *_limit_topics(for_people, more * MAX_SENTENCES, more),
+        *_limit_topics(filter(is_for_agents, about_work), more * MAX_AGENT_RULES, more * MAX_OF_TOPIC),
+        *_limit_topics((fact for fact in about_work if not is_for_agents(fact)), more * MAX_SENTENCES, more),
     ]
     shared_facts = sorted(
         filter(is_from_colleague, best), key=lambda fact: -len(at_hand & extract_words(f"{fact.title} {fact.content}"))
@@ -429,7 +430,7 @@ def _select_conventions(facts: Sequence[Memory], at_hand: frozenset[str], focus:
 def _is_about_work(fact: Memory, focus: Focus) -> bool:
     """Return True for a sentence about the open file or its folder, or with several words of the question.
 
-    Readers of forty answers called every other sentence of a guide for people noise beside a single file.
+    Beside a single file, readers called every other sentence noise: for people in forty answers, for agents in eight.
     """
     shared_words = extract_words(focus.query) & extract_words(fact.content)
     return names_file(fact, focus.file) or get_depth(fact) > 0 or len(shared_words) >= MIN_SHARED_WORDS

@@ -1,12 +1,13 @@
 """Candidates for a bundle from predicted files.
 
-Every line must be worth reading by itself. A file gets its own line if something that a reader can check ties it to
-the current file and the probability that the work needs it is at least WORTH_A_LINE. Of the less likely files, those
-that stand out are named in a list, each with its reason, if the list is likely enough to name one that is needed.
+Every line must be worth reading by itself. A file gets its own line if a reader can check in the files what ties it to
+the current one, or if it is likely. Of the others, those with a reason are named in a list, each with that reason, if
+the list is likely enough to name one that is needed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,9 +22,8 @@ from hunchd.prediction.calibration import BESIDE_FILE
 from hunchd.prediction.file_table import ALWAYS_HUB, CODE, classify_path, is_asset, is_lock_file, is_log_entry
 
 LIST = "files"  # kind of a piece that names several files
-WORTH_A_LINE = 0.07
-LEAST_WEAK = 0.1  # … if only a similar name or similar contents tie it: of those below, one in thirty is needed
-LIKELY = 0.25  # probability from which a file is shown whatever the reason
+WORTH_A_LINE = 0.1  # probability of a file that the current one imports or uses, or the reverse
+LIKELY = 0.25  # … if only counts of common changes or a likeness tie it to the current file
 # Probability from which a file that many changes include is expected now: between .2 and .3, one in three came.
 EXPECTED = 0.2
 EXPECTED_OTHER = 0.3  # … unless it is a change log
@@ -31,20 +31,17 @@ EXPECTED_LOCK = 0.3  # … for a lock file, which only manifests need, or files 
 EXPECTED_OWN_LOCK = 0.1  # … beside the manifest that it belongs to: half of them came
 LEAST_OFTEN, LOCK_OFTEN = 0.15, 0.5  # share of the counted changes that touched the file, and the lock file
 FEWEST_TIMES = 3  # changes that touched it; of files expected after one or two, one in ten came
-# Probability from which a file is named in a list with a reason, and of the list naming a needed file at all. One
-# in nine of its names is needed, in every third list there is one (535 changes of nine histories).
-LEAST_NAMED = 0.055
-MOST_NAMED = 6
-LEAST_LIST = 0.18
-# … and from which more files are named without a reason, and how many the whole list names. One in fifteen of these is
-# needed, and one in twenty of those that only a large budget names.
-LARGE_BUDGET = 8_000  # tokens
-LEAST_MENTIONED, LEAST_MENTIONED_LARGE = 0.045, 0.035
-MOST_MENTIONED, MOST_MENTIONED_LARGE = 10, 12
+# Probability from which a file is named in a list, and of the list naming a needed file at all.
+LEAST_NAMED = 0.03
+LEAST_WEAK = 0.1  # … if only a likeness or one change of five or more ties it: of those below, one in thirty is needed
+MOST_NAMED = 12
+LEAST_LIST = 0.1
 LEAST_HUB = 0.1  # … for a file that many changes include, such as a change log
 LESS_LIKELY = "less likely"
 EXPECTED_HEADING = "also expected"
 MAX_NAMED = 2  # definitions that a reason names
+_COUNT = re.compile(r"(\d+) of (?:the last )?(\d+)")
+_ONCE = re.compile(rf"{why.COCHANGE_REASON} (?:with \S+ )?1 of (?:the last )?(?:[5-9]|\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +61,17 @@ def iterate_file_candidates(
     file: str | None,
     links: Mapping[str, FileLinks],
     outline_count: int,
-    budget: int,
 ) -> Iterator[ContextCandidate]:
     """Yield the files that deserve their own line, then lists of other files.
 
-    Both are ordered by probability, likeliest first. At most `outline_count` files have a line of their own. `budget`
-    is in tokens.
-    `links` maps the path of a file to the definitions that link it to `file`, the current one. If `file` is not code,
-    such as a page or a manifest, it uses no definitions.
+    Both are ordered by probability, likeliest first. At most `outline_count` files have a line of their own.
+    `links` maps the path of a file to the definitions that link it to `file`, the current one.
     """
-    names_definitions = file is None or bool(classify_path(file) & CODE)
     files = [one for one in prediction.files if not is_asset(one.path)]
     if file is not None:
         values = BESIDE_FILE(np.array([one.confidence for one in files])).round(4).tolist()
         files = [replace(one, confidence=value) for one, value in zip(files, values, strict=True)]
-    files = [_name_links(one, links.get(one.path), file or "") for one in files]
-    files = [one for one in files if names_definitions or one.reasons != (why.FOLDER_REASON,)]
+    files = [_name_links(one, links.get(one.path)) for one in files]
     first = [one for one in files if _is_worth_a_line(one)][:outline_count]
     for rank, one in enumerate(first):
         yield _build_file_candidate(one, rank)
@@ -93,21 +85,11 @@ def iterate_file_candidates(
         for one in frequent_files
         if one not in expected_files and _is_possible(one)
     ]
-    rest = [one for one in files if one not in first]
+    others = [one for one in files if one not in first and _is_worth_naming(one)][:MOST_NAMED]
     # What many changes include comes behind what is about this file, however likely it is.
-    with_reason = [*_select_others(rest), *hubs][:MOST_NAMED]
-    if sum(one.confidence for one in with_reason) < LEAST_LIST:
-        return
-    named_paths = {one.path for one in with_reason} | {one.path for one in expected_files}
-    is_large = budget >= LARGE_BUDGET
-    least = LEAST_MENTIONED_LARGE if is_large else LEAST_MENTIONED
-    others = {
-        one.path: one
-        for one in (*rest, *hubs)
-        if one.path not in named_paths and one.confidence >= least and not _is_written_by_tools(one.path)
-    }
-    most_others = (MOST_MENTIONED_LARGE if is_large else MOST_MENTIONED) - len(with_reason)
-    yield _build_others_candidate(with_reason, [*others.values()][:most_others])
+    others = [*sorted(others, key=_get_share, reverse=True), *hubs][:MOST_NAMED]
+    if sum(one.confidence for one in others) >= LEAST_LIST:
+        yield _build_others_candidate(others)
 
 
 def _is_expected(one: ExpectedFile, file: str | None) -> bool:
@@ -130,33 +112,26 @@ def _is_expected(one: ExpectedFile, file: str | None) -> bool:
 
 
 def _is_possible(one: ExpectedFile) -> bool:
-    """Return True if a frequent file is worth listing."""
-    is_file = not (_is_written_by_tools(one.path) or one.path.endswith("/"))
+    """Return True if a frequent file is worth listing; nobody opens lock files or entries of change logs next."""
+    is_file = not (is_lock_file(one.path) or is_log_entry(one.path) or one.path.endswith("/"))
     return is_file and one.of_file and one.times >= FEWEST_TIMES and one.probability >= LEAST_HUB
 
 
-def _is_written_by_tools(path: str) -> bool:
-    """Return True for lock files and single entries of change logs, which nobody opens next."""
-    return is_lock_file(path) or is_log_entry(path)
+def _is_worth_naming(one: PredictedFile) -> bool:
+    """Return True if a file without a line of its own is worth naming.
+
+    A folder in common is no reason, nor is a change lately: one in fifty of these files is needed.
+    """
+    if {*one.reasons} <= why.POOR_REASONS or is_lock_file(one.path):
+        return False
+    is_weak = {*one.reasons} <= why.WEAK_REASONS or bool(_ONCE.match(one.reasons[0]))
+    return one.confidence >= (LEAST_WEAK if is_weak else LEAST_NAMED)
 
 
-def _select_others(files: Sequence[PredictedFile]) -> list[PredictedFile]:
-    """Return the files without a line of their own that are worth naming."""
-    return [
-        one
-        for one in files
-        if one.reasons
-        and one.confidence >= (LEAST_WEAK if {*one.reasons} <= why.WEAK_REASONS else LEAST_NAMED)
-        and why.FALLBACK_REASON not in one.reasons
-        and not is_lock_file(one.path)
-    ]
-
-
-def _name_links(one: PredictedFile, links: FileLinks | None, file: str) -> PredictedFile:
+def _name_links(one: PredictedFile, links: FileLinks | None) -> PredictedFile:
     """Name the definitions that a reason speaks of, and drop a reason without any.
 
     The predictor knows names by their hashes only, so it also counts words such as `all` that modules are named by.
-    If no reason is left, a common folder is one.
     """
     if not {why.USES_REASON, why.DEFINES_REASON} & {*one.reasons}:
         return one
@@ -166,8 +141,6 @@ def _name_links(one: PredictedFile, links: FileLinks | None, file: str) -> Predi
         why.DEFINES_REASON: here and f"defines {_quote_names(here)}, used here",
     }
     reasons = tuple(reason for each in one.reasons if (reason := phrases.get(each, each)))
-    if not reasons and one.path.rpartition("/")[0] == file.rpartition("/")[0]:
-        return replace(one, reasons=(why.FOLDER_REASON,), is_specific=False)
     return replace(one, reasons=reasons, is_specific=one.is_specific and bool(reasons))
 
 
@@ -177,12 +150,14 @@ def _quote_names(names: Collection[str]) -> str:
 
 
 def _is_worth_a_line(one: PredictedFile) -> bool:
-    if not one.reasons or why.FALLBACK_REASON in one.reasons:  # nothing ties it to the current file
-        return False
     if why.TESTS_REASON in one.reasons:
         return one.confidence >= MINIMUM_VALUE  # the test of a file is useful even if it will not change
-    least = LEAST_WEAK if {*one.reasons} <= why.WEAK_REASONS else WORTH_A_LINE
-    return one.confidence >= (least if one.is_specific else LIKELY)
+    return one.is_specific and one.confidence >= (WORTH_A_LINE if _is_linked(one) else LIKELY)
+
+
+def _is_linked(one: PredictedFile) -> bool:
+    """Return True if a reason can be checked in the files, as opposed to counts and a likeness."""
+    return any(not reason.startswith(why.COCHANGE_REASON) and reason not in why.WEAK_REASONS for reason in one.reasons)
 
 
 def _build_file_candidate(one: PredictedFile, rank: int) -> ContextCandidate:
@@ -217,17 +192,23 @@ def _format_occurrences(one: ExpectedFile) -> str:
     return f"{one.times} of the last {one.of} changes{' of this file' if one.of_file else ''}"
 
 
-def _build_others_candidate(files: Sequence[PredictedFile], others: Sequence[PredictedFile]) -> ContextCandidate:
-    """Build the list of the less likely files: `files`, each with its reason, then the names of `others`."""
+def _build_others_candidate(files: Sequence[PredictedFile]) -> ContextCandidate:
+    """Build the list of the less likely files, each with its reason."""
     file_list = ", ".join(f"{one.path} ({_shorten_reason(one.reasons[0])})" for one in files)
-    more = f"; perhaps {', '.join(one.path for one in others)}" if others else ""
-    paths = {one.path: one.confidence for one in (*files, *others)}
-    return _build_list(LESS_LIKELY, file_list + more, paths, rank=1)
+    return _build_list(LESS_LIKELY, file_list, {one.path: one.confidence for one in files}, rank=1)
+
+
+def _get_share(one: PredictedFile) -> float:
+    """Return the share that a reader sees, or the probability of a file with other reasons.
+
+    In this order as many of the first three names are needed as in the order of the probabilities.
+    """
+    return int(count[1]) / int(count[2]) if (count := _COUNT.search(one.reasons[0])) else one.confidence
 
 
 def _shorten_reason(reason: str) -> str:
-    """Return `2 of 9 times` for a reason such as `changed together 2 of 9 times`."""
-    return reason.removeprefix(f"{why.COCHANGE_REASON} ")
+    """Return `2 of 9` for a reason such as `changed together 2 of 9 times`."""
+    return count[0].replace("the last ", "") if (count := _COUNT.search(reason)) else reason
 
 
 def _build_list(name: str, file_list: str, paths: Mapping[str, float], rank: int) -> ContextCandidate:
