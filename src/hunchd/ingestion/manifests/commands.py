@@ -7,9 +7,11 @@ come from any page or workflow, so only commands of known programs with plain ar
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from hunchd.ingestion.manifests.tools import TOOLS_BY_PURPOSE, Statement, count_files, find_languages
@@ -35,74 +37,15 @@ EVERYTHING: Final = "run everything"
 ONE_TEST: Final = "one test"
 OTHER: Final = "other commands"  # a task of the project that a page for contributors names
 MAX_OTHER: Final = 6
-# Names of tasks by purpose; the first purpose that has a word of the task's name counts.
+_TABLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _TOOLS: Final = {purpose: {tool for tool in tools if " " not in tool} for purpose, tools in TOOLS_BY_PURPOSE}
 _TASK_NAMES: Final = tuple(
-    (purpose, frozenset({*names.split(), *_TOOLS.get(purpose, ())}))
-    for purpose, names in (
-        ("format", "fmt format formatting pretty prettier spotlessapply standardfix formatcheck"),
-        ("types", "types type typecheck tsc typing typings mypy pyright dialyzer"),
-        ("lint", "lint lints linting clippy rubocop standard eslint checkstyle phpcs cs detekt ktlint credo vet "
-                 "spotlesscheck phpstan psalm style"),
-        ("docs", "docs doc documentation site mkdocs javadoc dokka"),
-        ("benchmarks", "bench benches benchmark benchmarks"),
-        ("tests", "test tests testing unit spec specs runtest runtests pytest vitest jest"),
-        (EVERYTHING, "check checks verify all ci validate qa precommit gauntlet"),
-        ("build", "build compile dist assemble bundle package"),
-    )
-)  # fmt: skip
-# Programs that run a task, given its name.
-_RUNNERS: Final = re.compile(
-    r"(?:(?:npm|pnpm|yarn|bun)(?:\s+(?:-r|-w|--recursive|--silent|-s))*(?:\s+run(?:-script)?)?|deno task|node --run|"
-    r"(?:just|task|mage|ant|lake)|g?make(?:\s+-\S+)*|(?:uvx\s+)?tox(?:\s+(?:run|r|p|run-parallel|-q|"
-    r"-p))*(?:\s+(?:-m|-e))?|"
-    r"nox(?:\s+-\S+)*(?:\s+(?:-s|-e|--session))?|composer(?:\s+run(?:-script)?)?|(?:bin/)?rake|rails|invoke|inv|poe|"
-    r"pdm run|"
-    r"hatch(?: run)?|pixi run|mise run|(?:\./)?gradlew?(?:\s+-\S+)*(?:\s+:?clean)?|"
-    r"(?:\./)?mvnw?(?:\s+-\S+)*(?:\s+clean)?|"
-    r"mix|sbt|dune|stack|cabal|swift|zig(?:\s+build)?|bazel(?:isk)?|lerna run|nx run|turbo(?:\s+run)?|"
-    r"cargo(?:\s+\+\S+)?(?:\s+hack)?|go(?= (?:test|build|vet|fmt) ?)|"
-    r"dotnet|flutter|dart|rebar3|gleam|opam|earthly|grunt|gulp)\s+[:+]?(?P<task>[A-Za-z][\w:.@/-]*)"
+    (purpose, frozenset({*" ".join(names).split(), *_TOOLS.get(purpose, ())})) for purpose, *names in _TABLE["tasks"]
 )
-_OTHER_PURPOSES: Final = tuple(
-    (purpose, re.compile(pattern))
-    for purpose, pattern in (
-        ("benchmarks", r"go test\b.* -bench|cargo bench"),
-        ("lint", r"ruff check|pre-commit run|prek run|biome (?:check|ci|lint)|go vet|"
-                 r"mix deps\.unlock --check-unused|typos$|"
-                 r"cargo deny|"
-                 r"(?:dart|flutter) analyze|staticcheck|standardrb|yard-junk|actionlint|yamllint|luacheck|hlint|"
-                 r"rubocop|"
-                 r"composer validate"),
-        ("format", r"ruff format|prettier|cargo (?:\+\S+ )?fmt|deno fmt|clang-format|nixfmt|stylua|go fmt"),
-        ("docs", r"mkdocs|sphinx-build|cargo (?:\+\S+ )?(?:rust)?doc\b|mix docs|yard(?![\w-])|mdbook|"
-                 r"vitepress|"
-                 r"doxygen"),
-        ("build", r"cmake|ninja|make -j|meson|(?:uv|poetry|pdm|hatch|flit) build|python3? -m build|xcodebuild|msbuild|"
-                  r"cargo (?:\+\S+ )?(?:check|build)"),
-        (EVERYTHING, r"(?:\./)?tox$|tox (?:run|p)$|nox$|rake$|\./dev(?: check)?$"),
-        ("tests", r"ctest|python3? -m unittest|deno test|bats|gradle test|cargo nextest|gotestsum|borp|tstyche"),
-        ("install", r"(?:npm|pnpm|yarn|bun) (?:ci|install)(?: --[\w-]+)*$|bundle install|uv sync|poetry install|"
-                    r"pip install -e|"
-                    r"composer install|mix deps\.get|(?:dart|flutter) pub get|pre-commit install|pnpm i$"),
-    )
-)  # fmt: skip
-_IGNORED_TASKS: Final = frozenset(
-    """
-    deps install ci-install exec add remove init new create config dlx get mod env run tool generate clean login link
-    pack publish update upgrade outdated audit version why help list info show fix watch serve dev start bump tag
-    """.split()  # noqa: SIM905 - a word list reads better as words
-)
-_IGNORED_ENDS: Final = frozenset(
-    ("watch", "dev", "serve", "start", "update", "install", "debug", "ui", "setup", "reset")
-)
-_WRAPPER: Final = re.compile(
-    r"(?:(?:sudo|time|pipx run|npx|pnpx|bunx|bundle exec|uv run|uvx|poetry run|pdm run|hatch run|pipenv run|"
-    r"pixi run|rye run|"
-    r"(?:pnpm|yarn|npm) (?:exec|dlx)(?: --)?|python3? -m|xvfb-run|dotnet tool run|opam exec --|mise exec --|"
-    r"php(?= \S*vendor/bin/)|(?:\./)?(?:vendor/bin|node_modules/\.bin|bin|"
-    r"\.venv/bin)/?)\s*(?:--?[\w=./-]+(?:\s+(?!\w+$)[a-z_.-]+(?=\s+[a-z-]))?\s+)*)"
-)
+_RUNNERS: Final = re.compile("".join(_TABLE["runners"]))
+_OTHER_PURPOSES: Final = tuple((purpose, re.compile("".join(parts))) for purpose, *parts in _TABLE["patterns"])
+_IGNORED_TASKS, _IGNORED_ENDS = (frozenset(_TABLE[key].split()) for key in ("ignored_tasks", "ignored_ends"))
+_WRAPPER: Final = re.compile("".join(_TABLE["wrappers"]))
 ASSIGNMENT: Final = re.compile(r"(?:[A-Z_][A-Z0-9_]*=[\w./:,@+=-]*\s+)+")
 _ARGUMENT: Final = re.compile(r"[\w@%+=:,./*?\[\]{}'\"<>^~#-]+")
 _BARE_WORD: Final = re.compile(r"[A-Za-z]+$")
@@ -123,13 +66,7 @@ _OPTION_OF_FILE: Final = re.compile(r"--[\w-]*(?:manifest|config|project|path)[\
 _UNFIT: Final = re.compile(
     r"\b\w*(?:UPDATE|BLESS|OVERWRITE)\w*=|=overwrite\b|^(?!.*\+nightly).* -Z[ \w]|^go test(?: -\S+)*$| \.{3,}(?= |$)"
 )
-_PROJECT_TASK: Final = re.compile(
-    r"(?:bundle exec |uv run )?(?:(?:npm|pnpm|yarn|bun) run|make|just|task|tox (?:r |run )?-e|nox -s|rake|"
-    r"bundle exec appraisal|"
-    r"composer run|\./gradlew|gradlew|\./mvnw|mvn|hatch run|pdm run|poe|mise run|\./\w[\w./-]*\.(?:sh|py|ps1)|"
-    r"cargo xtask|mage|inv|\./dev) \S|"
-    r"(?:script|bin|dev)/\w"
-)
+_PROJECT_TASK: Final = re.compile("".join(_TABLE["project_tasks"]))
 # Script of the project whose name says what it is for.
 _SCRIPT: Final = re.compile(
     r"(?:(?:\./)?(?:scripts?|bin|dev|ci|hack|tools?)/|\./)(?P<task>[\w-]+)(?:\.(?:sh|py|ps1))?$"

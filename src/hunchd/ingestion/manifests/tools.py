@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import configparser
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 
@@ -33,52 +35,10 @@ CI_PREFIX: Final = "ci "  # prefix of keys for values tested in CI, which severa
 MAX_VERSIONS: Final = 8  # versions listed, the newest ones
 _VERSION = re.compile(r"^[\w.*<>=!~^, |+-]{1,60}$")
 _NAME = re.compile(r"^[@\w./-]{1,60}$")
-# Tools by purpose, in the order in which they are listed.
-_TESTS = split_names(
-    "pytest, unittest, nose2, vitest, jest, mocha, ava, tap, node --test, playwright, cypress, cargo nextest, "
-    "cargo test, go test, ctest, rspec, minitest, test-unit, phpunit, pest, bats, dotnet test, "
-    "mix test, swift test, flutter test, dart test, sbt test"
-)
-LINTERS = split_names(
-    "ruff, flake8, pylint, eslint, oxlint, biome, xo, clippy, golangci-lint, shellcheck, rubocop, stylelint, "
-    "markdownlint, codespell, bandit, checkstyle, spotbugs, phpstan, psalm, clang-tidy, cppcheck, "
-    "swiftlint, detekt, ktlint, credo"
-)
-FORMATTERS = split_names(
-    "ruff format, ruff-format, black, isort, prettier, oxfmt, dprint, rustfmt, cargo fmt, gofmt, gofumpt, goimports, "
-    "clang-format, shfmt, spotless, spring-javaformat, biome format, taplo, php-cs-fixer, pint, terraform fmt, "
-    "dart format, mix format, scalafmt, swiftformat, dotnet format, ktfmt"
-)
-TYPE_CHECKERS = split_names("mypy, pyright, basedpyright, pyrefly, ty check, pytype, tsc, vue-tsc, tsgo")
-# Tools with the languages for which they are made, the most usual one first.
-_LANGUAGES: Final = tuple(
-    (re.compile(rf"\b(?:{names})\b"), tuple(languages.split()))
-    for names, languages in (
-        (
-            "python|python3|pip|pytest|unittest|nose2|ruff|flake8|pylint|black|isort|mypy|pyright|pyrefly|bandit|uv|poetry|tox|nox",
-            "python cython notebook",
-        ),
-        (
-            "node|typescript|modules|npm|npx|pnpm|yarn|bun|tstyche|borp|vitest|jest|mocha|ava|cypress|eslint|oxlint|xo|prettier|tsc|vue-tsc|tsgo",
-            "javascript typescript tsx vue",
-        ),
-        ("rust|cargo|clippy|rustfmt|rust toolchain", "rust"),
-        (r"cmake|meson|ctest|clang-format|clang-tidy|cppcheck|c\+\+ standard|c standard", "cpp c objc"),
-        ("swift|swiftlint|swiftformat", "swift"),
-        ("dart|flutter", "dart"),
-        ("elixir|erlang|mix|credo|dialyzer", "elixir erlang"),
-        ("scala|sbt|scalafmt", "scala"),
-        ("ruby|rspec|minitest|test-unit|rubocop|bundler|bundle|rake|standardrb", "ruby"),
-        ("php|phpunit|pest|phpstan|psalm|php-cs-fixer|pint|composer", "php"),
-        ("dotnet|xunit|nunit|mstest|tunit|stylecop|nullable references|warnings: errors|c# language", "csharp fsharp"),
-        ("terraform|providers", "terraform"),
-        ("go|gofmt|gofumpt|golangci-lint", "go"),
-        (
-            "java|junit|testng|gradle|gradlew|mvn|mvnw|maven|checkstyle|spotbugs|spotless|spring-javaformat",
-            "java kotlin groovy scala",
-        ),
-    )
-)
+_TABLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_TESTS, LINTERS = tuple(_TABLE["tests"]), tuple(_TABLE["linters"])
+FORMATTERS, TYPE_CHECKERS = tuple(_TABLE["formatters"]), tuple(_TABLE["type_checkers"])
+_LANGUAGES: Final = tuple((re.compile(rf"\b(?:{names})\b"), tuple(of.split())) for names, of in _TABLE["languages"])
 TOOLS_BY_PURPOSE = (("tests", _TESTS), ("lint", LINTERS), ("format", FORMATTERS), ("types", TYPE_CHECKERS))
 
 
