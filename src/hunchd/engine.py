@@ -46,7 +46,7 @@ from hunchd.domain.memory import Kind, Memory, Trust
 from hunchd.features.consolidation.maintenance import Maintenance
 from hunchd.features.context.blame_reader import BlameReader
 from hunchd.features.context.context_service import ContextService
-from hunchd.features.context.review import PATIENCE, list_changed_files, review
+from hunchd.features.context.review import PATIENCE, list_changed_files, list_changed_names, review
 from hunchd.features.contradictions.contradiction_judge import create_judge
 from hunchd.features.contradictions.contradiction_search import ContradictionSearch
 from hunchd.features.contradictions.contradiction_service import ContradictionService
@@ -355,7 +355,10 @@ class Engine:
         self._activity.touch()
         project, tree = self._projects.find(request.project)
         if request.file is None and not (request.open_files or request.query):
-            request = replace(request, changed=await list_changed_files(tree, within=PATIENCE))
+            changed, names = await list_changed_files(tree, within=PATIENCE), ()
+            if changed and request.activity == "reviewing":
+                names = await list_changed_names(tree, changed, within=PATIENCE)
+            request = replace(request, changed=changed, changed_names=names)
         return self._context_service.get_context(request, project, tree)
 
     async def predict(self, request: PredictRequest) -> PredictionAnswer:

@@ -25,13 +25,14 @@ from hunchd.bench import baselines, bundle_report
 from hunchd.bench.bundle_report import BundleAnswer, QuestionOutcome, ReviewCounts
 from hunchd.bench.past_project import PastProject, build_past_project, read_units
 from hunchd.bench.replay import get_repository_name
-from hunchd.domain.context import Focus
+from hunchd.domain.context import ChangedName, Focus
 from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Unit
 from hunchd.domain.unit_classification import is_work, list_existing_paths
 from hunchd.prediction import weights
 from hunchd.prediction.missing import find_missing_files
 from hunchd.protocol.requests import ContextRequest
+from hunchd.repository.changed_names import find_changed_names
 from hunchd.repository.git import Git
 
 BUDGETS = (2_000, 4_000, 8_000)  # tokens
@@ -172,8 +173,13 @@ def measure_review(past: PastProject, question: BundleQuestion, seed: int) -> Re
     half, rest = paths[: (len(paths) + 1) // 2], paths[(len(paths) + 1) // 2 :]
     created_paths = [change.path for change in question.unit.changes if change.status in "AC"]
     focus, now = Focus(project=past.project.id, author=past.tree.user_email), int(past.at.timestamp())
-    missing_paths = [one.path for one in find_missing_files(past.predictor, half, focus, now)]
-    more = find_missing_files(past.predictor, [*paths, *created_paths], focus, now)
+    missing_paths, more = (
+        [
+            one.path
+            for one in find_missing_files(past.predictor, part, focus, now, find_names(past, question.unit, part))
+        ]
+        for part in (half, [*paths, *created_paths])
+    )
     right = sum(
         path in rest or any(one.startswith(path) for one in created_paths if path[-1] == "/") for path in missing_paths
     )
@@ -184,6 +190,12 @@ def measure_review(past: PastProject, question: BundleQuestion, seed: int) -> Re
         right=right,
         alarms=len(more),
     )
+
+
+def find_names(past: PastProject, unit: Unit, paths: Sequence[str]) -> tuple[ChangedName, ...]:
+    """Return the names in what a unit changes in `paths`."""
+    new_paths = [change.path for change in unit.changes if change.status == "R" and change.old_path in paths]
+    return find_changed_names(past.git, unit.parents[0], unit.sha, [*paths, *new_paths])
 
 
 def measure_answer(past: PastProject, question: BundleQuestion, budget: int) -> BundleAnswer:

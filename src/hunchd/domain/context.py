@@ -13,6 +13,16 @@ from hunchd.domain.memory import Trust
 
 Activity = Literal["", "coding", "debugging", "new_feature", "reviewing"]
 Level = Literal["full", "summary", "compressed", "index"]
+NAME_ROLES = ("removes", "adds", "changes", "is beside")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedName:
+    """Name in the lines of a change, and the files that had it before the change."""
+
+    name: str
+    role: int  # index into NAME_ROLES: what the change does with the name
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +42,7 @@ class Focus:
     errors: tuple[str, ...] = ()  # texts, newest first
     author: str = ""
     is_change: bool = False  # whether `open_files` are those of the uncommitted change
+    changed_names: tuple[ChangedName, ...] = ()  # names in the uncommitted change, if it is reviewed
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,87 +2,146 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
-from hunchd.domain.context import ExpectedFile, Focus, MissingFile, PredictedFile
+import numpy as np
+
+from hunchd.domain.context import NAME_ROLES, ChangedName, Focus, MissingFile
 from hunchd.prediction import evidence
 from hunchd.prediction.expected import find_expected_files
+from hunchd.prediction.packed_arrays import Array
 from hunchd.prediction.predictor import Predictor
 from hunchd.prediction.query import MAX_SEEDS, PredictionQuery, build_query
+from hunchd.prediction.ranking import Linear
 from hunchd.prediction.state import PredictorState
 
-# Logistic regression on half and whole changes (1,908 questions from ten histories): how far the predictor's
-# probability, the share of a changed file's past changes that included the missing file, and the size of the change
-# count. On histories left out, .65 of the files named at LIKELY were part of the change, and for one complete change
-# in seven a file is named (decision 0020).
-OF_PROBABILITY, OF_SHARE, OF_SIZE, INTERCEPT = 0.96, 2.34, -1.09, -1.02
-LIKELY = 0.25  # probability from which a file is reported as missing
-LIKELY_HUB = 0.5  # … for a lock file or a change log, which many changes do not need
-LOOKED_AT = 12  # predicted files
+# The weights of a logistic regression; `benchmarks/train_review.py` trains it (decision 0077).
+WEIGHTS_FILE = Path(__file__).with_name("missing_weights.json")
+FEATURES = (
+    "probability",  # log odds of the predictor's probability
+    "share",  # largest share of a changed file's past changes that included the file
+    "size",  # log of the number of changed files
+    *(f"{how}_{role}" for how in ("sum", "best") for role in ("removed", "added", "changed", "nearby")),
+    "expected",  # probability of a lock file, a change log or a folder of entries
+    "is_hub",
+)
+UNLIKELY = 1e-3  # probability of a file that the predictor does not rank
+LOOKED_AT = 40  # predicted files
+BY_NAMES = 10  # further files that have names of the change
 MOST = 5  # files that are reported: nobody would check a longer list
+MAX_QUOTED = 2  # names in a reason
 
 
 def find_missing_files(
-    predictor: Predictor, changed_paths: Sequence[str], focus: Focus, now: int
+    predictor: Predictor, changed_paths: Sequence[str], focus: Focus, now: int, names: Sequence[ChangedName] = ()
 ) -> tuple[MissingFile, ...]:
     """Return the files that a change most likely still needs.
 
-    The most likely one comes first. `changed_paths` are the files changed so far, newest last; `focus` provides the
-    author and the branch. Returns an empty tuple if the change looks complete.
+    `changed_paths` are the files changed so far, newest last, `names` those in the changed lines; `focus` has the author
+    and branch. The most likely file comes first; nothing is returned if the change looks complete.
     """
+    candidates, matrix = gather_missing_candidates(predictor, changed_paths, focus, now, names)
+    weights, bias, least = _load_weights()
+    probabilities = 1 / (1 + np.exp(-weights.compute_scores(matrix) - bias))
+    order = np.argsort(-probabilities, kind="stable")[:MOST].tolist()
+    return tuple(
+        replace(candidates[row], probability=float(probabilities[row])) for row in order if probabilities[row] >= least
+    )
+
+
+def gather_missing_candidates(
+    predictor: Predictor, changed_paths: Sequence[str], focus: Focus, now: int, names: Sequence[ChangedName]
+) -> tuple[list[MissingFile], Array]:
+    """Return the files that a change may lack, without probabilities, and a row of FEATURES for each."""
     review_focus = replace(focus, file=None, open_files=tuple(changed_paths[-MAX_SEEDS:]))
     query = build_query(review_focus, predictor.state)
     if not query.seeds:
+        return [], np.zeros((0, len(FEATURES)))
+    predicted = {one.path: one for one in predictor.predict(review_focus, now=now, k=LOOKED_AT).files}
+    hubs = _find_hubs(predictor.state, query)
+    evidence_by_path = _weigh_names(names, frozenset(changed_paths))
+    by_names = sorted(evidence_by_path, key=lambda path: -evidence_by_path[path][:3].sum())[:BY_NAMES]
+    shares = _compute_shares(predictor.state, query)
+    candidates, rows = [], []
+    for path in dict.fromkeys([*predicted, *hubs, *by_names]):
+        if _is_touched(path, changed_paths):
+            continue
+        likely = min(max(predicted[path].confidence if path in predicted else 0.0, UNLIKELY), 1 - UNLIKELY)
+        hub = hubs.get(path)
+        reasons = (*(predicted[path].reasons if path in predicted else ()), *_explain_names(names, path))
+        candidates.append(MissingFile(path, 0.0, (hub[1], *reasons) if hub else reasons))
+        rows.append(
+            [
+                math.log(likely / (1 - likely)),
+                shares.get(path, 0.0),
+                math.log(len(changed_paths)),
+                *np.log1p(10 * evidence_by_path[path]),
+                hub[0] if hub else 0.0,
+                float(hub is not None),
+            ]
+        )
+    return candidates, np.array(rows).reshape(-1, len(FEATURES))
+
+
+@cache
+def _load_weights() -> tuple[Linear, float, float]:
+    """Return the weights, their intercept, and the probability from which a file is reported."""
+    table = json.loads(WEIGHTS_FILE.read_text("utf-8"))
+    return Linear(*(np.array(table[name]) for name in ("mean", "scale", "weights"))), table["bias"], table["least"]
+
+
+def _compute_shares(state: PredictorState, query: PredictionQuery) -> dict[str, float]:
+    """Map each file to its largest share of the changes of a changed file."""
+    shares: dict[str, float] = {}
+    for seed in query.seeds:
+        first = evidence.load_cochange(state, seed)
+        for file, share in zip(first.row["file"].tolist(), first.shares.tolist(), strict=True):
+            path = state.files.paths[file]
+            shares[path] = max(share, shares.get(path, 0.0))
+    return shares
+
+
+def _weigh_names(names: Iterable[ChangedName], changed_paths: frozenset[str]) -> defaultdict[str, Array]:
+    """Map each file outside the change to the evidence of the names that it shares with the changed lines.
+
+    A name counts the more, the fewer files have it. Of each role, the sum and the largest weight are returned.
+    """
+    weights = defaultdict[str, Array](lambda: np.zeros(2 * len(NAME_ROLES)))
+    for name in names:
+        outside = [path for path in name.files if path not in changed_paths]
+        for path in outside:
+            row, best = weights[path], len(NAME_ROLES) + name.role
+            row[name.role] += 1 / len(outside)
+            row[best] = max(row[best], 1 / len(outside))
+    return weights
+
+
+def _explain_names(names: Iterable[ChangedName], path: str) -> tuple[str, ...]:
+    """Return a reason that quotes the rarest names of the change that the file at `path` has."""
+    shared = [name for name in names if path in name.files and name.role < len(NAME_ROLES) - 1]
+    if not shared:
         return ()
-    files = predictor.predict(review_focus, now=now, k=LOOKED_AT).files
-    missing_candidates = [
-        _build_predicted(predictor.state, query, one) for one in files if one.path not in changed_paths
-    ]
-    likely = [one for one in missing_candidates if one.probability >= LIKELY]
-    likely += _list_expected_hubs(predictor.state, query, changed_paths)
-    return tuple(sorted(likely, key=lambda one: (-one.probability, one.path))[:MOST])
+    rarest = sorted(shared, key=lambda name: (name.role, len(name.files), name.name))
+    quoted = [f"`{name.name}`" for name in rarest if name.role == rarest[0].role][:MAX_QUOTED]
+    return (f"has {' and '.join(quoted)}, which the change {NAME_ROLES[rarest[0].role]}",)
 
 
-def _build_predicted(state: PredictorState, query: PredictionQuery, one: PredictedFile) -> MissingFile:
-    likely = min(max(one.confidence, 1e-3), 1 - 1e-3)
-    score = INTERCEPT + OF_PROBABILITY * math.log(likely / (1 - likely)) + OF_SIZE * math.log(len(query.seeds))
-    score += OF_SHARE * max(_compute_share(state, seed, state.files.numbers[one.path]) for seed in query.seeds)
-    return MissingFile(one.path, 1 / (1 + math.exp(-score)), one.reasons)
-
-
-def _compute_share(state: PredictorState, seed: int, file: int) -> float:
-    """Return P(file | seed), the share of a seed's changes that included the file.
-
-    The share is estimated from the co-change of the two files.
-    """
-    first = evidence.load_cochange(state, seed)
-    place = (first.row["file"] == file).nonzero()[0]
-    return float(first.shares[place[0]]) if len(place) else 0.0
-
-
-def _list_expected_hubs(
-    state: PredictorState, query: PredictionQuery, changed_paths: Sequence[str]
-) -> list[MissingFile]:
-    """Return the hubs that are likely to change.
-
-    Hubs are lock files, change logs and folders of entries. The reason given for each hub is the changed file that
-    makes it most probable.
-    """
-    best: dict[str, tuple[ExpectedFile, str]] = {}
+def _find_hubs(state: PredictorState, query: PredictionQuery) -> dict[str, tuple[float, str]]:
+    """Map each lock file, change log or folder of entries to its probability and the reason for it."""
+    best: dict[str, tuple[float, str]] = {}
     for seed in query.seeds:
         for one in find_expected_files(state, replace(query, seeds=(seed,))):
-            if one.path not in best or one.probability > best[one.path][0].probability:
-                best[one.path] = (one, state.files.paths[seed])
-    likely = (pair for pair in best.values() if pair[0].probability >= LIKELY_HUB)
-    return [_build_expected(one, seed) for one, seed in likely if not _is_touched(one.path, changed_paths)]
+            whose = f"of {state.files.paths[seed]}" if one.of_file else "of the project"
+            reason = f"in {one.times} of the last {one.of} changes {whose}"
+            best[one.path] = max(best.get(one.path, (0.0, "")), (one.probability, reason))
+    return best
 
 
 def _is_touched(path: str, changed_paths: Iterable[str]) -> bool:
     return any(one == path or (path.endswith("/") and one.startswith(path)) for one in changed_paths)
-
-
-def _build_expected(one: ExpectedFile, seed: str) -> MissingFile:
-    whose = f"of {seed}" if one.of_file else "of the project"
-    return MissingFile(one.path, one.probability, (f"in {one.times} of the last {one.of} changes {whose}",))

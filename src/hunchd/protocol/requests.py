@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from msgspec import Meta, Struct, structs
 
-from hunchd.domain.context import Activity, Level
+from hunchd.domain.context import Activity, ChangedName, Level
 from hunchd.domain.facts import CATEGORIES
 from hunchd.domain.filters import Filters
 from hunchd.domain.memory import Kind, Scope, Status
@@ -159,6 +159,7 @@ class ContextRequest:
     query: str = ""
     errors: tuple[str, ...] = ()  # texts, newest first
     changed: tuple[str, ...] = ()  # files of the uncommitted change, if no file is asked about
+    changed_names: tuple[ChangedName, ...] = ()  # names in it, if it is reviewed
     already_shown: frozenset[tuple[str, str]] = frozenset()  # ids and titles of items that the reader already has
     file_field: str = field(default="file", compare=False)
     open_files_field: str = field(default="open_files", compare=False)

@@ -25,7 +25,7 @@ from hunchd.repository.layout import is_folder
 # Read-only commands; a repository cannot redefine them, as aliases never shadow builtin commands.
 COMMANDS = frozenset(  # a word list reads better as words
     """
-    blame cat-file check-ignore config diff diff-index diff-tree for-each-ref hash-object log ls-files ls-tree
+    blame cat-file check-ignore config diff diff-index diff-tree for-each-ref grep hash-object log ls-files ls-tree
     merge-base name-rev reflog rev-list rev-parse show show-ref status symbolic-ref version worktree
     """.split()  # noqa: SIM905
 )

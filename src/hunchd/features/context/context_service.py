@@ -343,6 +343,7 @@ class ContextService(Feature):
             errors=errors,
             author=tree.user_email,
             is_change=bool(request.changed) and not requested_files,
+            changed_names=request.changed_names,
         )
 
     def _build_key(self, focus: Focus, budget: int, project: Project) -> BundleKey:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 
 from hunchd.core.state.project import Project, WorkingTree
-from hunchd.domain.context import ContextCandidate, Focus
+from hunchd.domain.context import ChangedName, ContextCandidate, Focus
 from hunchd.domain.errors import InvalidInput, RepositoryError
+from hunchd.ingestion.words import select_informative_words
 from hunchd.prediction.missing import find_missing_files
 from hunchd.protocol.requests import ReviewRequest
 from hunchd.protocol.responses import ReviewAnswer, review_answer
-from hunchd.repository.tree_snapshots import changed_paths
+from hunchd.repository.changed_names import find_changed_names
+from hunchd.repository.git import Git
+from hunchd.repository.safe_reading import read_file
+from hunchd.repository.tree_snapshots import MAX_BYTES, changed_paths
 
 logger = logging.getLogger(__name__)
 
@@ -50,9 +56,35 @@ async def review(request: ReviewRequest, project: Project, tree: WorkingTree, no
     if project.predictor is None or not uncommitted_paths:
         return review_answer((), uncommitted_paths)
     focus = Focus(project=project.id, branch="" if tree.branch == tree.trunk else tree.branch, author=tree.user_email)
-    return review_answer(
-        find_missing_files(project.predictor, uncommitted_paths, focus, int(now.timestamp())), uncommitted_paths
-    )
+    names = await list_changed_names(tree, uncommitted_paths, base=request.base)
+    missing = find_missing_files(project.predictor, uncommitted_paths, focus, int(now.timestamp()), names)
+    return review_answer(missing, uncommitted_paths)
+
+
+async def list_changed_names(
+    tree: WorkingTree, paths: Sequence[str], *, base: str = "", within: float | None = None
+) -> tuple[ChangedName, ...]:
+    """Return the names in the uncommitted change of `paths`, which git finds in a thread.
+
+    Encoded data, which may be secret, are left out. Returns an empty tuple if git fails or takes longer than `within`
+    seconds.
+    """
+    try:
+        async with asyncio.timeout(within):
+            names = await asyncio.to_thread(_find_names, tree.root, base, paths)
+    except (TimeoutError, RepositoryError):
+        return ()
+    informative = select_informative_words(Counter(name.name for name in names))
+    return tuple(name for name in names if name.name in informative)
+
+
+def _find_names(root: Path, base: str, paths: Sequence[str]) -> tuple[ChangedName, ...]:
+    git = Git(root)
+    before = git.run("merge-base", "--", base, "HEAD").decode().strip() if base else git.resolve()
+    known_paths = git.run("ls-files", "-z", "--", *paths).decode("utf-8", "replace").split("\0")
+    new_paths = [path for path in paths if path not in known_paths]
+    texts = [(read_file(root, path, limit=MAX_BYTES) or b"").decode("utf-8", "replace") for path in new_paths]
+    return find_changed_names(git, before, "", paths, texts)
 
 
 def iterate_missing_candidates(project: Project, focus: Focus, now: datetime) -> Iterator[ContextCandidate]:
@@ -62,7 +94,8 @@ def iterate_missing_candidates(project: Project, focus: Focus, now: datetime) ->
     """
     if project.predictor is None or not focus.is_change or focus.activity != "reviewing":
         return
-    for rank, one in enumerate(find_missing_files(project.predictor, focus.open_files, focus, int(now.timestamp()))):
+    at, names = int(now.timestamp()), focus.changed_names
+    for rank, one in enumerate(find_missing_files(project.predictor, focus.open_files, focus, at, names)):
         yield ContextCandidate(
             id=f"missing:{one.path}",
             kind="missing",
