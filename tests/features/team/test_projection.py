@@ -24,6 +24,7 @@ from hunchd.features.team.projection import (
     plan_slot,
 )
 from hunchd.features.team.selection import SharingScope
+from hunchd.ingestion.fixes import FIX_TAG
 from hunchd.protocol.team_records import RecordKind, Resolution, TeamRecord, decode_payload
 from tests.features.team.records import NOW, decode_value, record, resolved, stated
 from tests.features.team.test_selection import memory
@@ -251,6 +252,19 @@ def test_hostile_statement_is_bounded(fields: dict[str, Any]) -> None:
     assert [file.ref for file in one.artifacts] in ([], ["src/ok.py"])
     assert "\x1b" not in one.content
     assert "‮" not in one.content
+
+
+def test_fix_of_member_holds_no_secret() -> None:
+    secret = "-".join(("hunter", "42", "Xq9vT"))
+    content = f"set password={secret}\nand start it again"
+    fix = stated("ada", "x", kind=Kind.ERROR, content=content, tags=(FIX_TAG,), key=None)
+
+    claim = build_claim(fix, TARGET)
+
+    assert claim is not None
+    assert "[redacted:password]" in str(claim.memory.source["headline"])
+    assert secret not in str(claim.memory)
+    assert (claim.memory.source["by"], claim.memory.source["subject"]) == ("Ada", "s")
 
 
 def test_unreadable_statement_is_ignored() -> None:
