@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from hunchd.ingestion.redaction import redact
+from hunchd.ingestion.redaction_rules import ANNOUNCERS, find_announcers
 from tests.security.secret_places import FORMS, fill
 from tests.security.secret_places_development import LOOK_ALIKES
 
@@ -23,6 +24,13 @@ def test_secret_in_place_is_redacted(group: str) -> None:
                 missed.append(text)
 
     assert len(missed) <= 0.02 * ROUNDS * len(FORMS[group]), missed
+
+
+@pytest.mark.parametrize("group", FORMS)
+def test_announcers_near_stems_are_all(group: str) -> None:
+    for form in (*FORMS[group], *LOOK_ALIKES):
+        lower = f"{form} {'word ' * 20} {form}".lower()
+        assert [word.span() for word in find_announcers(lower)] == [word.span() for word in ANNOUNCERS.finditer(lower)]
 
 
 @pytest.mark.parametrize(

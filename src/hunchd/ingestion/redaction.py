@@ -22,7 +22,8 @@ from hunchd.ingestion import redaction_rules as rules
 from hunchd.ingestion import redaction_values as values
 from hunchd.ingestion.redaction_commands import find_in_commands
 from hunchd.ingestion.redaction_fields import find_in_fields
-from hunchd.ingestion.redaction_prose import find_in_prose
+from hunchd.ingestion.redaction_prose import STEMS, find_in_prose, find_named_in_prose
+from hunchd.ingestion.redaction_words import compile_any
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class _Span:
 # No secret with a known format is shorter than this; most lines have no such run and need no further checks.
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/_=.~$:-]{16}")
 _DIGIT = re.compile(r"\d")
+# Without one of these in it, a line of ASCII has no name of a secret.
+_ANY_STEM = compile_any((*STEMS, *rules.ANNOUNCER_STEMS, *rules.LOGIN_STEMS))
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
 _WRAPPED_BASE64 = re.compile(
     r"(?:^[ \t+]{0,12}[A-Za-z0-9+/]{56,76}\r?$\n){1,2000}[ \t+]{0,12}[A-Za-z0-9+/]{1,76}={0,2}", re.MULTILINE
@@ -164,8 +167,9 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
             yield from _find_in_base64(text)
     if "://" in text and "@" in text:
         yield from _find_in_urls(text)
-    for stems, pattern in rules.LOGINS:
-        if any(stem in lower for stem in stems):
+    has_stem = not lower.isascii() or _ANY_STEM.search(lower) is not None
+    for stem, pattern in rules.LOGINS if has_stem else ():
+        if stem.search(lower):
             yield from (
                 _Span(*match.span("secret"), "password")
                 for match in pattern.finditer(text)
@@ -174,9 +178,11 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
                 or values.is_numbered(match["secret"])
             )
     yield from (_Span(*span, "password") for span in find_in_prose(text, lower))
+    if has_stem:
+        yield from (_Span(*span, "password") for span in find_named_in_prose(text, lower))
     if "authorization" in lower or "bearer" in lower or "basic " in lower:
         yield from _find_in_headers(text)
-    if rules.has_stem(lower):
+    if has_stem:
         yield from _find_announced(text, lower)
     yield from (_Span(start, end, _placeholder_kind(kind)) for start, end, kind in find_in_fields(text, lower))
     yield from (_Span(start, end, kind) for start, end, kind in find_in_commands(text, lower))
@@ -186,7 +192,8 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
 
 
 def _find_by_format(text: str) -> Iterator[_Span]:
-    for row in dict.fromkeys([row for literal, row in rules.FORMATS_BY_LITERAL if literal in text]):
+    rows = rules.FORMATS_BY_LITERAL if rules.LONG_LITERAL.search(text) else rules.FORMATS_BY_SHORT_LITERAL
+    for row in dict.fromkeys([row for literal, row in rows if literal in text]):
         for match in row.pattern.finditer(text):
             group = 1 if match.re.groups else 0
             secret = match.group(group)
@@ -291,7 +298,7 @@ def _find_announced(text: str, lower: str) -> Iterator[_Span]:
         if _is_given_first(match) and not values.is_placeholder(match[1]):
             yield _Span(*match.span(1), "secret")
     end = 0
-    for word in rules.ANNOUNCERS.finditer(lower):
+    for word in rules.find_announcers(lower):
         if word.start() < end:
             continue
         if span := _find_announced_secret(text, word.end(), str(word.lastgroup)):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from hunchd.ingestion import redaction_values as values
-from hunchd.ingestion.redaction_words import PATTERNS
+from hunchd.ingestion.redaction_words import PATTERNS, compile_any
 
 SecretSpan = tuple[int, int, str]  # start, end, kind
 
@@ -46,19 +46,19 @@ _HERE_STRING: Final = _read_pattern("here_string")
 _COOKIE: Final = _read_pattern("cookie")
 _COOKIE_PAIR: Final = _read_pattern("cookie_pair")
 _SESSION_COOKIE: Final = _read_pattern("session_cookie")
-_SESSION_NAMES: Final = ("sess", "sid", "jwt", "remember", "csrf", "xsrf")
+_SESSION_NAME: Final = compile_any(("sess", "sid", "jwt", "remember", "csrf", "xsrf", "__"))
 _SESSION: Final = _read_pattern("session")
 _PARAMETER: Final = _read_pattern("parameter")
 _LINK: Final = _read_pattern("link")
 _VARIABLE: Final = _read_pattern("variable")
 _FIELD: Final = _read_pattern("field")
 _LONG_OPTION: Final = _read_pattern("long_option")
-_OPTION_NAMES: Final = ("pass", "pw", "secret", "token", "key", "credential", "otp", "pin")
-_VARIABLE_NAMES: Final = (
+_OPTION: Final = compile_any(("pass", "pw", "secret", "token", "key", "credential", "otp", "pin"))
+_VARIABLE_NAME: Final = compile_any((
     "PASS", "PWD", "PSWD", "SECRET", "TOKEN", "CRED", "AUTH", "KEY", "_PW", "_PAT", "_PIN", "_DSN", "SALT", "PEPPER",
     "COOKIE",
     "SESSION", "HMAC", "JWT", "_SIG",
-)  # fmt: skip
+))  # fmt: skip
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*")
 _REFERENCE: Final = re.compile(r"^[$%@<{(`]|^\*+$|^-|^\.{1,2}/|^~?/[\w.]+/|^(?:file|env|fd|stdin|prompt):")
 _ALL_CAPITALS: Final = re.compile(r"[A-Z][A-Z_-]*")
@@ -94,7 +94,7 @@ def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
             group = "path" if match["path"] else "value"
             if values.is_random(match[group]):
                 yield (*match.span(group), "url-parameter")
-    if any(name in lower for name in _SESSION_NAMES) or "__" in text or "\tTRUE\t" in text:
+    if _SESSION_NAME.search(lower) or "\tTRUE\t" in text:
         yield from (
             (*match.span(match.lastgroup or 0), "cookie")
             for match in _SESSION_COOKIE.finditer(text)
@@ -102,7 +102,7 @@ def find_in_commands(text: str, lower: str) -> Iterator[SecretSpan]:
         )
     if "=" in text:
         yield from _find_in_assignments(text, lower)
-    if "-" in text and any(name in lower for name in _OPTION_NAMES):
+    if "-" in text and _OPTION.search(lower):
         for match in _LONG_OPTION.finditer(text):
             value = _get_value(match)
             if _is_given(value) and (
@@ -126,7 +126,7 @@ def _find_in_assignments(text: str, lower: str) -> Iterator[SecretSpan]:
             or values.is_letters(_get_value(match))
         ):
             yield (*_get_value_span(match), "password")
-    if any(name in text for name in _VARIABLE_NAMES):
+    if _VARIABLE_NAME.search(text):
         for match in _VARIABLE.finditer(text):
             if _is_assigned(match["name"], _get_value(match)):
                 yield (*_get_value_span(match), "secret")
@@ -139,6 +139,8 @@ def _find_in_calls(text: str) -> Iterator[SecretSpan]:
     these rows.
     """
     words = _NAME.findall(text)
+    if _COMMANDS.isdisjoint(words):
+        return
     for row in dict.fromkeys(row for word in words for row in _ROWS.get(word, ())):
         for call in row.command.finditer(text):
             for match in row.option.finditer(text, call.start("arguments"), call.end("arguments")):
@@ -287,3 +289,4 @@ def _index_positions() -> dict[str, tuple[str, ...]]:
 
 _ROWS: Final = _index_rows()
 _POSITIONS: Final = _index_positions()
+_COMMANDS: Final = _ROWS.keys() | _POSITIONS.keys()

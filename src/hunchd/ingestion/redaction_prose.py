@@ -26,6 +26,7 @@ from hunchd.ingestion.redaction_words import (
     PHRASE_NAMES,
     QUESTIONS,
     SPARE,
+    compile_any,
 )
 from hunchd.text.words import is_function_word
 
@@ -72,13 +73,15 @@ _ENGLISH_CODE: Final = re.compile(r"code|comb|2fa|verif", re.IGNORECASE)
 _OTHER_CODE: Final = re.compile(OTHER_CODES, re.IGNORECASE)
 _REACH: Final = 48  # characters between a name and its code
 _BEHIND: Final = 20  # characters between a key in groups and its name
-_DIGITS: Final = re.compile(r"\d{4}|\d{3}[ -]\d{3}")
 _CODE_STEMS: Final = (
     "pin", "puk", "tan", "otp", "cod", "kod", "2fa", "pass", "authentic", "combin", "sign in", "log in", "verif",
     "confirm", "reset",
     *ASCII_STEMS,
 )  # fmt: skip
+_CODE_STEM: Final = compile_any(_CODE_STEMS)
 
+_SPARE: Final = re.compile(SPARE)
+_LISTING: Final = re.compile(r"[:：\n]|(?i:are|sind|sont|son)\b")
 _ITEM: Final = r"(?=[^\n]{0,60}\d)[A-Za-z0-9]{3,12}(?:[ -][A-Za-z0-9]{3,12}){0,5}|(?-i:[A-Z]{3,6}(?:-[A-Z]{3,6}){1,5})"
 _LISTED: Final = re.compile(
     rf"(?:(?:{SPARE})[^\n]{{0,24}}?(?:{CODE_NOUNS}|\bkeys?\b)|(?:{CODE_NOUNS}) {_OF}(?:{SPARE}))"
@@ -114,7 +117,10 @@ _GROUPED: Final = re.compile(
     r"(?<![\w-])(?:\d{6}(?:-\d{6}){7}|[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){3,7}|[a-z2-7]{4}(?: [a-z2-7]{4}){3,7}"
     r"|[A-Z2-7]{4}(?: [A-Z2-7]{4}){3,7}|[A-Z2-7]{16,64})(?![\w-])"
 )
-_GROUPED_STEMS: Final = ("key", "secret", "2fa", "totp", "authentic", "passw", "serial", "licen", "schl")
+_GROUPED_STEMS: Final = (
+    "key", "secret", "2fa", "totp", "authentic", "passw", "serial", "licen", "schl", "clave", "chave", "chiave",
+)  # fmt: skip
+_GROUPED_STEM: Final = compile_any(_GROUPED_STEMS)
 _UNREADABLE: Final = re.compile(r"\d|\b[b-df-hj-np-tv-xz]{4}\b", re.IGNORECASE)
 _GROUPED_NAME: Final = re.compile(
     rf"key|secret|2fa|totp|authenticator|app.?passw|licen[sc]e|serial|schlüssel|clé|clave|chave|chiave|ключ|密钥|{SPARE}",
@@ -124,7 +130,7 @@ _WORDS: Final = r"[^\W\d_]{2,16}(?P<by>[ ._-])[^\W\d_]{2,16}(?:(?P=by)[^\W\d_]{2
 _NUMBERED: Final = r"(?:\s{0,3}\d{1,2}[.):]?[ \t]{0,2}[a-z]{3,10}\b,?){8,24}"
 _LONGEST_VERB: Final = 4  # characters of a colon or verb between a word for a password and one of words
 _PHRASE_ONLY: Final = re.compile(PHRASE_NAMES, re.IGNORECASE)
-_PHRASE_NAME: Final = re.compile(rf"{PHRASE_NAMES}|{NOUNS}|\bpassword\b", re.IGNORECASE)
+_PHRASE_NAME: Final = re.compile(rf"{PHRASE_NAMES}|{NOUNS}|\bpassword\b")  # in lower case
 _PHRASE: Final = re.compile(
     rf"(?P<between>[\"']?[^\n.!?;]{{0,36}}?{_SIGN}|\W{{0,3}}\s)\s*(?P<quote>[\"'`“„«「『])?\s?(?P<phrase>{_WORDS}|{_NUMBERED})",
     re.IGNORECASE,
@@ -134,6 +140,9 @@ _PHRASE_BEFORE: Final = re.compile(
 )
 # Where the name of a phrase is far, its length tells: 12 to 24 short words without a function word.
 _SEED: Final = re.compile(r"(?<![\w.-])[a-z]{3,8}(?: [a-z]{3,8}){11,23}(?![\w.-])")
+_RUN: Final = re.compile(r"[a-z]{3,8}+(?: [a-z]{3,8}+)*+")
+_FEWEST_SPACES: Final = 10  # between the words of a seed
+_SPOKEN_SHAPE: Final = re.compile(r"[\"'“„«‘「『]|[a-z][A-Z][a-z]")
 # Right behind "password is": capitals that join words, or one word in quotes that is none of those which tell about it.
 _SPOKEN: Final = re.compile(
     rf"(?:\b(?:pass(?:word|phrase)?|pw)\b|{NOUNS})[^\n.!?:=;\"]{{0,30}}?"
@@ -156,54 +165,69 @@ _BELOW: Final = re.compile(
     r"[ \t]*(?P<value>[\w+/=~.-]{12,200})[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_PHRASE_STEMS: Final = (
-    "pass", "phras", "fras", "seed", "mnemon", "words", "bip", "fraz", *ASCII_STEMS,
-)  # fmt: skip
+_PHRASE_STEMS: Final = ("pass", "phras", "fras", "seed", "mnemon", "words", "bip", "fraz", *ASCII_STEMS)
+_PHRASE_STEM: Final = compile_any(_PHRASE_STEMS)
+_NETWORK_STEM: Final = compile_any(_NETWORK_STEMS)
+_ANSWER_STEM: Final = compile_any(_ANSWER_STEMS)
+STEMS: Final = (*_CODE_STEMS, *_GROUPED_STEMS, *_PHRASE_STEMS, *_NETWORK_STEMS, *_ANSWER_STEMS)
 _MOST_FUNCTION_WORDS: Final = 0.2  # share of the words of a phrase
 _FEWEST_UNMARKED: Final = 8  # words
 
 
 def find_in_prose(text: str, lower: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of codes and phrases with their names.
+    """Yield the spans of codes and phrases without a name: grouped digits, and the words of a seed.
+
+    `lower` is `text` in lower case.
+    """
+    if text.count("-") > 2 or ("-" in text and _SPARE.search(lower)):
+        yield from _find_grouped(text)
+    if text.count(" ") > _FEWEST_SPACES and any(run[0].count(" ") > _FEWEST_SPACES for run in _RUN.finditer(text)):
+        for found in _SEED.finditer(text):
+            words = found[0].split()
+            if _are_distinct(words) and not any(map(is_function_word, words)):
+                yield found.span()
+
+
+def _find_grouped(text: str) -> Iterator[tuple[int, int]]:
+    for found in _GROUPED.finditer(text):
+        is_named = _GROUPED_NAME.search(text, max(0, found.start() - _REACH), found.end() + _BEHIND)
+        if len(found[0]) == 55 or (is_named and _UNREADABLE.search(found[0])):
+            yield found.span()
+
+
+def find_named_in_prose(text: str, lower: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of codes and phrases with their names; one of STEMS is in `lower`, or it is not ASCII.
 
     `lower` is `text` in lower case.
     """
     has_script = not lower.isascii()
-    has_code = has_script or any(stem in lower for stem in _CODE_STEMS)
-    if has_code and (_DIGITS.search(text) or "\n" in text):
+    has_code = has_script or _CODE_STEM.search(lower) is not None
+    if has_code and _CODE.search(text):
         yield from _find_codes(text)
-    if has_code or "key" in lower:
-        patterns = (_LISTED, _LISTED_GROUPS) if _HEX_GROUPS.search(lower) else (_LISTED,)
+    if (has_code or "key" in lower) and _SPARE.search(lower):
+        patterns = [_LISTED] * bool(_LISTING.search(text)) + [_LISTED_GROUPS] * bool(_HEX_GROUPS.search(lower))
         yield from (found.span("codes") for pattern in patterns for found in pattern.finditer(text))
-    if has_script or any(stem in lower for stem in _GROUPED_STEMS) or "-" in text:
-        for found in _GROUPED.finditer(text):
-            is_named = _GROUPED_NAME.search(text, max(0, found.start() - _REACH), found.end() + _BEHIND)
-            if len(found[0]) == 55 or (is_named and _UNREADABLE.search(found[0])):
-                yield found.span()
-    if has_script or any(stem in lower for stem in _PHRASE_STEMS):
-        yield from _find_phrases(text)
+    if has_script or _GROUPED_STEM.search(lower):
+        yield from _find_grouped(text)
+    if has_script or _PHRASE_STEM.search(lower):
+        yield from _find_phrases(text, lower)
         spoken = (
-            *_SPOKEN.finditer(text),
+            *(_SPOKEN.finditer(text) if _SPOKEN_SHAPE.search(text) else ()),
             *(one for one in _QUOTED.finditer(text) if is_numbered(one[one.lastgroup or 0])),
         )
         for found in spoken:
             yield found.span(found.lastgroup or 0)
-    if has_script or any(stem in lower for stem in _NETWORK_STEMS):
+    if has_script or _NETWORK_STEM.search(lower):
         for found in _NETWORK_KEY.finditer(text):
             if is_short_phrase(found["value"]) or not _NO_NETWORK_KEY.match(found["value"]):
                 yield found.span("value")
-    if has_script or any(stem in lower for stem in _ANSWER_STEMS):
+    if has_script or _ANSWER_STEM.search(lower):
         for found in _ANSWER.finditer(text):
             if not is_function_word(found["value"]):
                 yield found.span("value")
     if "\n" in text:
         below = _BELOW.finditer(text)  # a value alone on the line below one that ends with a word for a secret
         yield from (found.span("value") for found in below if is_scrambled(found["value"]) or is_random(found["value"]))
-    if _SEED.search(text):
-        for found in _SEED.finditer(text):
-            words = found[0].split()
-            if _are_distinct(words) and not any(map(is_function_word, words)):
-                yield found.span()
 
 
 def _find_codes(text: str) -> Iterator[tuple[int, int]]:
@@ -230,8 +254,8 @@ def _find_codes(text: str) -> Iterator[tuple[int, int]]:
             yield code.span()
 
 
-def _find_phrases(text: str) -> Iterator[tuple[int, int]]:
-    for name in _PHRASE_NAME.finditer(text):
+def _find_phrases(text: str, lower: str) -> Iterator[tuple[int, int]]:
+    for name in _PHRASE_NAME.finditer(lower):
         if (after := _PHRASE.match(text, name.end())) and _is_phrase_after(name[0], after):
             yield after.span("phrase")
         line_start = text.rfind("\n", 0, text.rfind("\n", 0, name.start()) + 1 or name.start()) + 1

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from hunchd.ingestion.redaction_words import (
-    ANY_NOUN,
     ASCII_STEMS,
     COPULAS,
     JOINED_COPULAS,
@@ -30,6 +30,7 @@ from hunchd.ingestion.redaction_words import (
     PATTERNS,
     TARGETS,
     TOKENS,
+    compile_any,
 )
 
 
@@ -72,19 +73,30 @@ FORMATS: tuple[SecretFormat, ...] = tuple(
     for row in tomllib.loads(Path(__file__).with_name("secret_formats.toml").read_text("utf-8"))["formats"]
 )
 
-# Logins as people pass them on, each with stems of which a lower-case text must contain one.
-LOGINS = tuple(
+# Logins as people pass them on, each with a pattern of stems of which a lower-case text must contain one.
+_LOGIN_ROWS = [
     (
         (*row["stems"], *(LOGIN_WORDS.replace("\\b", "").split("|") if "@LOGIN@" in row["pattern"] else ())),
-        re.compile(row["pattern"].replace("@LOGIN@", LOGIN_WORDS).replace("@PASSED_ON@", PATTERNS["passed_on"])),
+        row["pattern"],
     )
     for row in PATTERNS["logins"]
+]
+LOGIN_STEMS = tuple(stem for stems, _ in _LOGIN_ROWS for stem in stems)
+LOGINS = tuple(
+    (
+        compile_any(stems),
+        re.compile(pattern.replace("@LOGIN@", LOGIN_WORDS).replace("@PASSED_ON@", PATTERNS["passed_on"])),
+    )
+    for stems, pattern in _LOGIN_ROWS
 )
 
 # The same rows keyed by literal, so that each literal is searched for only once per text.
 FORMATS_BY_LITERAL: tuple[tuple[str, SecretFormat], ...] = tuple(
     (literal, row) for row in FORMATS for literal in row.literals
 )
+
+LONG_LITERAL = compile_any(literal for literal, _ in FORMATS_BY_LITERAL if len(literal) > 2)
+FORMATS_BY_SHORT_LITERAL = tuple(one for one in FORMATS_BY_LITERAL if len(one[0]) <= 2)
 
 AUTHORIZATION = re.compile(PATTERNS["authorization"])
 BEARER = re.compile(r"\b(?:bearer|basic),?[ \t]{1,2}([A-Za-z0-9_.~+/-]{12,4000}={0,2})", re.IGNORECASE)
@@ -109,18 +121,27 @@ PASS_OF = (
 ANNOUNCERS = re.compile(
     PATTERNS["announcers"].replace("@PASS_OF@", PASS_OF).replace("@NOUNS@", NOUNS).replace("@TOKENS@", TOKENS)
 )
-# Announcers are searched for only if one of these stems is in the lower-case text.
+# Each announcer of an ASCII text contains one of these stems.
 ANNOUNCER_STEMS = (
     "pass", "login", "code", "verifier", "pwd", "pw", "psk", "identified", "secret", "token", "cred", "key", "auth",
     "dsn", "connection", "jeton", *ASCII_STEMS,
 )  # fmt: skip
+_STEM = compile_any(ANNOUNCER_STEMS)
+_BEFORE_STEM, _FROM_STEM = 24, 80  # characters of an announcer
 
 
-def has_stem(lower: str) -> bool:
-    """Return True if a lower-case text may contain a word that announces a secret."""
-    return any(stem in lower for stem in ANNOUNCER_STEMS) or (
-        not lower.isascii() and ANY_NOUN.search(lower) is not None
-    )
+def find_announcers(lower: str) -> Iterator[re.Match[str]]:
+    """Yield the words that announce a secret in a lower-case text; in an ASCII text, only stems are looked around."""
+    if not lower.isascii():
+        yield from ANNOUNCERS.finditer(lower)
+        return
+    first, last = 0, -1
+    for stem in _STEM.finditer(lower):
+        if stem.start() - _BEFORE_STEM > last:
+            yield from ANNOUNCERS.finditer(lower, first, last) if last >= 0 else ()
+            first = max(0, stem.start() - _BEFORE_STEM)
+        last = stem.start() + _FROM_STEM
+    yield from ANNOUNCERS.finditer(lower, first, last) if last >= 0 else ()
 
 
 # Suffixes of names that are not the secret itself: `token_type`, `password_field`, …
