@@ -503,8 +503,8 @@ class Engine:
         """Return the versions of a memory, the memories that it replaced, and the versions that were undone."""
         versions = await self._memories.list_history(identifier, self._projects.ids)
         family = await self._memories.list_family(versions[0].id.partition(".")[0], versions[0].project)
-        undone = [one for one in family if any(link["type"] == "undone" for link in one.links)]
-        return [*versions, *await self._memories.list_replaced(versions), *undone]
+        undone_versions = [one for one in family if any(link["type"] == "undone" for link in one.links)]
+        return [*versions, *await self._memories.list_replaced(versions), *undone_versions]
 
     async def get_memory_usage(self, identifier: str) -> MemoryUsageAnswer:
         """Return the usage of a memory, and the changes made by consolidation."""

@@ -156,21 +156,21 @@ def resolve_group(
     What contradicts the winner loses as well; what only the losers contradict has nothing against it any more. If
     both are valid, so are all that these contradict.
     """
-    resolved, change = resolve_contradiction(contradiction, request, present, now)
-    winner, ended = _split_sides(contradiction, request.resolution)
+    resolved_record, change = resolve_contradiction(contradiction, request, present, now)
+    winner, ended_ids = _split_sides(contradiction, request.resolution)
     others = [one for one in others if one.id != contradiction.id and not is_about_one_key(one)]
     for one in sorted(others, key=lambda one: all(side.id != winner for side in parse_sides(one))):
         a, b = (side.id for side in parse_sides(one))
-        if not {a, b} & {winner, *ended}:
+        if not {a, b} & {winner, *ended_ids}:
             continue
-        outcome: ResolutionOutcome = "a_wins" if a == winner or (b != winner and b in ended) else "b_wins"
+        outcome: ResolutionOutcome = "a_wins" if a == winner or (b != winner and b in ended_ids) else "b_wins"
         present = present | {memory.id: memory for memory in change.memories}
         same = replace_fields(request, resolution=outcome if winner else request.resolution)
-        closed, more = resolve_contradiction(one, same, present, now)
-        closed = replace(closed, source={**closed.source, SETTLED_WITH: contradiction.id})
-        change = replace(change, memories=(*change.memories, *more.memories[:-1], closed))
-        ended |= {a, b} - {winner} if not winner or winner in (a, b) else set()
-    return resolved, change
+        closed_record, more = resolve_contradiction(one, same, present, now)
+        closed_record = replace(closed_record, source={**closed_record.source, SETTLED_WITH: contradiction.id})
+        change = replace(change, memories=(*change.memories, *more.memories[:-1], closed_record))
+        ended_ids |= {a, b} - {winner} if not winner or winner in (a, b) else set()
+    return resolved_record, change
 
 
 def _split_sides(contradiction: Memory, resolution: str) -> tuple[str, set[str]]:

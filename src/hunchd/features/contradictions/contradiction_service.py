@@ -150,12 +150,12 @@ class ContradictionService:
         """
         async with self._memories.change_lock:
             conflict = await self._load_conflict(identifier)
-            closed = await self._list_conflicts(conflict.project, Status.SUPERSEDED)
-            group = [conflict, *(one for one in closed if one.source.get(SETTLED_WITH) == conflict.id)]
+            closed_conflicts = await self._list_conflicts(conflict.project, Status.SUPERSEDED)
+            group = [conflict, *(one for one in closed_conflicts if one.source.get(SETTLED_WITH) == conflict.id)]
             present = await self._load_concerned(*group)
-            reopened = [reopen_contradiction(one, present, self._now()) for one in group]
-            await self._memories.commit([change for _, change in reopened])
-        return contradiction_answer(reopened[0][0])
+            reopenings = [reopen_contradiction(one, present, self._now()) for one in group]
+            await self._memories.commit([change for _, change in reopenings])
+        return contradiction_answer(reopenings[0][0])
 
     async def _list_conflicts(self, project: str | None, *statuses: Status) -> list[Memory]:
         filters = Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=statuses)

@@ -189,11 +189,13 @@ class KnowledgeService:
         the answer always says what they replaced, and of facts what contradicts them (`conflicts`).
         """
         facts = list(facts)
-        found = {one.id for one in answer.results}
-        decisions = [one for one in facts if one.id in found and one.category == "decision" and not answer.degraded]
+        result_ids = {one.id for one in answer.results}
+        decisions = [
+            one for one in facts if one.id in result_ids and one.category == "decision" and not answer.degraded
+        ]
         decisions = decisions[:MAX_MATCHING_FACTS]
-        replaced = [[one, *await self._memories.list_replaced([one])] for one in decisions]
-        answer = answer.with_results(describe_standing(answer.results, conflicts, replaced))
+        fact_histories = [[one, *await self._memories.list_replaced([one])] for one in decisions]
+        answer = answer.with_results(describe_standing(answer.results, conflicts, fact_histories))
         if not is_about_change(request.query):
             return answer
         histories = []

@@ -24,23 +24,26 @@ def describe_standing(
 
     `conflicts` are open contradictions; each of `histories` is a fact with all that it replaced.
     """
-    described, reasons = {one.id: one for one in results}, defaultdict[str, list[str]](list)
+    result_by_id, reasons = {one.id: one for one in results}, defaultdict[str, list[str]](list)
     for earlier, later in (sorted(parse_sides(one), key=get_valid_from) for one in conflicts):
         is_last_word = get_source_name(earlier) == get_source_name(later) != ""
         word = "said later than" if is_last_word else "contradicts"
         reasons[later.id].append(f"to decide: {word} {_quote(earlier, get_valid_from(earlier))}")
         word = "said before" if is_last_word else "contradicts"
         reasons[earlier.id].append(f"to decide: {word} {_quote(later, get_valid_from(later))}")
-        first, second = described.get(earlier.id), described.get(later.id)
+        first, second = result_by_id.get(earlier.id), result_by_id.get(later.id)
         if is_last_word and first is not None and second is not None and first.score > second.score:
-            described |= {first.id: replace(first, score=second.score), second.id: replace(second, score=first.score)}
+            result_by_id |= {
+                first.id: replace(first, score=second.score),
+                second.id: replace(second, score=first.score),
+            }
     for head, *before in histories:
         reasons[head.id] += (
             [] if reasons[head.id] or not before else [f"holds since {_format_time(get_valid_from(head))}"]
         )
         reasons[head.id] += [f"replaced {_quote(one, one.valid_to)}" for one in before]
-    found = [replace(one, reasons=[*reasons[one.id], *one.reasons]) for one in described.values()]
-    return sorted(found, key=lambda one: -one.score)
+    described_results = [replace(one, reasons=[*reasons[one.id], *one.reasons]) for one in result_by_id.values()]
+    return sorted(described_results, key=lambda one: -one.score)
 
 
 def _quote(memory: Memory, moment: datetime | None) -> str:
