@@ -2,7 +2,7 @@
 
     python benchmarks/train_entailment.py --out src/hunchd/embedding/entailment.npz --tables FILE …
         [--start FILE] [--development FILE] [--live FILE] [--hold-out SET …] [--seconds 175]
-    python benchmarks/train_entailment.py … --start FILE --rate 1e-4 --batch 64 --seconds 1500       goes on, on a processor
+    python benchmarks/train_entailment.py … --start FILE --rate 1e-4 --batch 64 --seconds 1500  # on a processor
 
 Rounds over our pairs about software projects, some public pairs of sentences, pairs of neighbouring statements, and
 those of them that the model misreads. `--live` names a JSON file of pairs (a, b, class) from real projects.
@@ -51,8 +51,8 @@ ROUND = 40  # batches
 # Relative numbers of pairs in a round, by their source.
 SHARES = {
     "written": 34, "contradictions": 38, "paraphrases": 14, "compatible": 36, "stories": 34, "templates": 14,
-    "kinds": 18, "aspects": 40, "entries": 8, "made": 6, "neighbours": 20, "frames": 3, "histories": 3, "live": 10, "general": 24,
-    "hard": 16,
+    "kinds": 18, "aspects": 40, "entries": 8, "made": 6, "neighbours": 20, "frames": 3, "histories": 3, "live": 10,
+    "general": 24, "hard": 16,
 }  # fmt: skip
 FROM_STORIES, FROM_TEMPLATES, FROM_KINDS, FROM_ASPECTS, FROM_ENTRIES = 70_000, 45_000, 90_000, 60_000, 40_000
 MINED_EVERY = 6  # rounds

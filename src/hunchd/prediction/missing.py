@@ -43,8 +43,8 @@ def find_missing_files(
 ) -> tuple[MissingFile, ...]:
     """Return the files that a change most likely still needs.
 
-    `changed_paths` are the files changed so far, newest last, `names` those in the changed lines; `focus` has the author
-    and branch. The most likely file comes first; nothing is returned if the change looks complete.
+    `changed_paths` are the files changed so far, newest last, `names` those in the changed lines; `focus` has the
+    author and branch. The most likely file comes first; nothing is returned if the change looks complete.
     """
     candidates, matrix = gather_missing_candidates(predictor, changed_paths, focus, now, names)
     weights, bias, least = _load_weights()

@@ -6,7 +6,7 @@ It also finds statements similar to a memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Final
@@ -157,7 +157,7 @@ class ContradictionService:
             await self._memories.commit([change for _, change in reopenings])
         return contradiction_answer(reopenings[0][0])
 
-    async def _list_conflicts(self, project: str | None, *statuses: Status) -> list[Memory]:
+    async def _list_conflicts(self, project: str | None, *statuses: Status) -> Sequence[Memory]:
         filters = Filters(project=project, kinds=(Kind.CONTRADICTION,), statuses=statuses)
         return await self._memories.list_all(filters)
 

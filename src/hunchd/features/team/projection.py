@@ -124,7 +124,7 @@ def _to_memory(statement: Statement, record: TeamRecord, target: ProjectionTarge
         source=_describe_fix(statement),
     )
     memory = redact_memory(memory)  # not the origin, which holds names and ids: it took half of the time
-    return replace(memory, id=slot_of(memory) or memory.id, source=_build_source(record, member) | memory.source)
+    return replace(memory, id=slot_of(memory) or memory.id, source={**_build_source(record, member), **memory.source})
 
 
 def _clean_line(text: str | None) -> str | None:
