@@ -230,7 +230,7 @@ class Engine:
             self.conversations,
             *([reading] if reading is not None else []),
             contradicting,
-            PatternMiner(memories, projects.find_by_id, parts, self.events),
+            PatternMiner(memories, projects.find_by_id, parts, self.events, self._hidden_work),
             FixLearner(memories, projects.find_by_id, parts),
             self._maintenance,
             self._context_service,

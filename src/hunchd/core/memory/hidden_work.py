@@ -1,4 +1,4 @@
-"""Past work that must not be suggested, although git still contains it."""
+"""Memories that must not come back, although the project still contains their source."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hunchd.core.memory.tombstones import Tombstones
 
 
 class HiddenWork:
-    """Ids of the episodes that the user hid or forgot, saved per project.
+    """Ids of the episodes that the user hid, and of all memories from sources that the user forgot, by project.
 
-    An episode that was hidden ("put away") may be shown again. An episode that was forgotten stays hidden and is
-    not stored again, even if the history is indexed from scratch.
+    An episode that was hidden ("put away") may be shown again. An episode, workflow or pattern that was forgotten stays
+    hidden and is not stored again, even if the project is indexed from scratch.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -28,7 +28,7 @@ class HiddenWork:
         return self._hidden_ids[project_id]
 
     def list_forgotten(self, project_id: str) -> frozenset[str]:
-        """Return the ids of the episodes that must not be stored again."""
+        """Return the ids of the memories that must not be stored again."""
         return self._forgotten.load(project_id)
 
     def put_away(self, project_id: str, ids: Iterable[str]) -> None:
@@ -42,7 +42,7 @@ class HiddenWork:
             self._hidden_ids.pop(project_id, None)
 
     async def forget(self, project_id: str, ids: Iterable[str]) -> None:
-        """Hide episodes permanently."""
+        """Hide memories permanently."""
         await asyncio.to_thread(self._forgotten.add, project_id, ids)
         self._hidden_ids.pop(project_id, None)
 

@@ -283,7 +283,9 @@ class ProjectIndexer:
         project.guides = frozenset(answer.guides)
         await self._shared_memories.update(project, answer.shared)
         await self._claims.update_from_files(project, answer.facts)
-        await update_file_workflows(self._memories, project, answer.workflows)
+        forgotten_ids = self._hidden_work.list_forgotten(project.id)
+        workflows = [workflow for workflow in answer.workflows if workflow.id not in forgotten_ids]
+        await update_file_workflows(self._memories, project, workflows)
 
     async def _learn_units(self, project: Project, units: Sequence[Unit]) -> None:
         for index, unit in enumerate(units):

@@ -19,8 +19,7 @@ async def update_file_workflows(memories: MemoryService, project: Project, file_
     New workflows are stored, and changed ones keep their history. The validity of workflows that are no longer
     found is ended.
     """
-    wanted_workflows = [memory for memory in file_workflows if memory.id not in project.command_history.forgotten_ids]
-    async with memories.lock_changes([memory.id for memory in wanted_workflows], project.id) as stored_workflows:
+    async with memories.lock_changes([memory.id for memory in file_workflows], project.id) as stored_workflows:
         now = memories.now()
         shown_workflows = {
             memory.id: memory for memory in project.workflows.values() if memory.source.get("type") == SCRIPT_SOURCE
@@ -33,7 +32,7 @@ async def update_file_workflows(memories: MemoryService, project: Project, file_
         # Workflows that the user edited keep the user's wording.
         own = {memory.id for memory in known_workflows.values() if is_edited(memory)}
         changed_workflows, gone_workflows = compare_memories(
-            list(known_workflows.values()), [memory for memory in wanted_workflows if memory.id not in own]
+            list(known_workflows.values()), [memory for memory in file_workflows if memory.id not in own]
         )
         changes = [_to_change(known_workflows.get(memory.id), memory, now) for memory in changed_workflows]
         changes += [withdraw_fact(memory, now) for memory in gone_workflows if memory.id not in own]

@@ -36,8 +36,6 @@ class CommandHistory:
     unsaved: list[CommandRun] = field(default_factory=list)
     model: NextStepPredictor = field(default_factory=NextStepPredictor)
     examples: dict[str, str] = field(default_factory=dict)  # template → last command given
-    forgotten_ids: set[str] = field(default_factory=set)  # ids of workflows that must not be read again
-    is_forgotten_changed: bool = False  # True if `forgotten_ids` changed since it was saved
     appended: int = 0  # commands appended to the log since it was last rewritten
     shown_step: str = ""
     _touched_kinds: dict[str, None] = field(default_factory=dict)
@@ -101,7 +99,7 @@ class CommandHistory:
     def is_out_of_order(self) -> bool:
         """True if the model must be retrained in order.
 
-        This is the case after older commands arrived late or commands were removed.
+        This is the case after older commands arrived late.
         """
         return self._has_late_commands
 
@@ -140,11 +138,6 @@ class CommandHistory:
     @property
     def last(self) -> CommandRun | None:
         return self.log[-1] if self.log else None
-
-    def forget_workflow(self, identifier: str) -> None:
-        """Prevent a deleted workflow from being read again."""
-        self.forgotten_ids.add(identifier)
-        self.is_forgotten_changed = True
 
 
 def build_moment(at: float, branch: str, touched_kinds: Sequence[str]) -> StepContext:

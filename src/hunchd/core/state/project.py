@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -290,7 +290,6 @@ class Project:
         """Apply changed memories, so that the next bundle shows them."""
         update_shown(change, self.facts, Kind.FACT)
         update_shown(change, self.conflicts, Kind.CONTRADICTION)
-        self._forget_workflows(change.deletions)
         update_shown(change, self.workflows, Kind.WORKFLOW)
         self.fixes.apply_change(change)
         self.patterns.apply_change(change)
@@ -298,12 +297,6 @@ class Project:
             self.errors.pop(identifier, None)
             self.cleared_errors.pop(identifier, None)
         self.bump_revision()
-
-    def _forget_workflows(self, deletions: Iterable[str]) -> None:
-        """Prevent deleted workflows from being read again."""
-        for identifier in deletions:
-            if identifier in self.workflows:
-                self.command_history.forget_workflow(identifier)
 
     def record_error(self, error: KnownError) -> KnownError:
         """Count one more occurrence of an error, which becomes the newest error."""

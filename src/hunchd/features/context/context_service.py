@@ -244,12 +244,12 @@ class ContextService(Feature):
             self._hidden_work.show_again(project.id, shown_again)
 
     async def hide_forgotten_work(self, forgotten: Iterable[Memory]) -> None:
-        """Keep past work that the user forgets out of predictions.
+        """Keep what the user forgets from being found in the project again.
 
-        Predictions would otherwise suggest it, because git still contains it.
+        Past work is kept out of predictions, too.
         """
         for one in forgotten:
-            if one.kind is Kind.EPISODE and one.project is not None:
+            if one.kind in (Kind.EPISODE, Kind.WORKFLOW, Kind.PATTERN) and one.project is not None:
                 await self._hidden_work.forget(one.project, [one.id])
 
     def on_model_updated(self, project: Project) -> None:

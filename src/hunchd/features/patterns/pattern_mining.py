@@ -14,14 +14,13 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Final
 
+from hunchd.core.memory.hidden_work import HiddenWork
 from hunchd.core.memory.memory_service import MemoryService
-from hunchd.core.memory.tombstones import Tombstones
 from hunchd.core.state.dependencies import Dependencies, TaskSupervisor
 from hunchd.core.state.events import EventBus
-from hunchd.core.state.feature import Feature
+from hunchd.core.state.feature import AppliedSignal, Feature
 from hunchd.core.state.project import Project
 from hunchd.domain.errors import HunchError
-from hunchd.domain.facts import MemoryChange
 from hunchd.domain.memory import Memory
 from hunchd.patterns.pattern import CodePattern, MiningStep
 from hunchd.patterns.pattern_memories import archive, make_pattern_id, merge_mined, pattern_to_memory
@@ -47,6 +46,7 @@ class PatternMiner(Feature):
         find_project: Callable[[str | None], Project | None],
         dependencies: Dependencies,
         events: EventBus,
+        hidden_work: HiddenWork,
     ) -> None:
         self._memories = memories
         self._find_project = find_project
@@ -54,7 +54,7 @@ class PatternMiner(Feature):
         self._settings = dependencies.settings.index
         self._events = events
         self._now = dependencies.now
-        self._tombstones = Tombstones(dependencies.paths.data / "forgotten-patterns")
+        self._hidden_work = hidden_work
         self._queue: set[str] = set()  # ids of projects
         self._not_before: dict[str, float] = {}  # project → monotonic time
         self._work = asyncio.Event()
@@ -62,26 +62,21 @@ class PatternMiner(Feature):
     def start(self, tasks: TaskSupervisor) -> None:
         tasks.start("patterns", self.run)
 
+    def on_signal(self, applied_signal: AppliedSignal) -> None:
+        if applied_signal.effect.refresh or applied_signal.effect.catch_up:  # another commit may be checked out
+            self.enqueue(applied_signal.project)
+
     def on_model_loaded(self, project: Project) -> None:
-        """Queue a project whose commits have been learned for mining."""
+        self.enqueue(project)
+
+    def enqueue(self, project: Project) -> None:
+        """Queue a project for mining, unless it was mined a short time ago."""
         if self._settings.patterns and time.monotonic() >= self._not_before.get(project.id, 0.0):
             self._queue.add(project.id)
             self._work.set()
 
-    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        """Record permanently which patterns the user has deleted.
-
-        This must happen before the project drops these patterns.
-        """
-        if project is None:
-            return
-        deleted_ids = [identifier for identifier in change.deletions if identifier in project.patterns]
-        if deleted_ids:
-            self._tombstones.add(project.id, deleted_ids)
-
     async def forget_project(self, project_id: str) -> None:
         self._queue.discard(project_id)
-        self._tombstones.delete(project_id)
 
     async def run(self) -> None:
         """Mine the queued projects, one at a time, until cancelled.
@@ -168,7 +163,7 @@ class PatternMiner(Feature):
 
         Patterns that the user has deleted are not stored. Returns the number of memories changed.
         """
-        forgotten_ids = self._tombstones.load(project.id)
+        forgotten_ids = await asyncio.to_thread(self._hidden_work.list_forgotten, project.id)
         now = self._now()
         mined_memories = [
             pattern_to_memory(pattern, project.id, now, strength=_get_strength(rank))

@@ -18,7 +18,6 @@ from hunchd.core.state.dependencies import Dependencies, TaskSupervisor
 from hunchd.core.state.feature import AppliedSignal, Feature
 from hunchd.core.state.project import Project, WorkingTree
 from hunchd.domain.errors import HunchError
-from hunchd.domain.facts import MemoryChange
 from hunchd.domain.signal import CommandFinished, FileSaved, FilesChanged, Signal
 from hunchd.ingestion.workflows import command_log as logs
 
@@ -65,10 +64,6 @@ class CommandLearner(Feature):
     def on_signal(self, applied_signal: AppliedSignal) -> None:
         self.note(applied_signal.project, applied_signal.tree, applied_signal.signal)
 
-    def on_memory_changed(self, change: MemoryChange, project: Project | None) -> None:
-        if project is not None and project.command_history.is_forgotten_changed:  # a workflow was deleted
-            self.schedule(project)
-
     def on_project_restored(self, project: Project) -> None:
         self.schedule(project)
 
@@ -111,7 +106,7 @@ class CommandLearner(Feature):
         if project.id not in self._loaded_projects:
             self._loaded_projects.add(project.id)
             await self._load_log(project)
-        if history.is_out_of_order or history.is_forgotten_changed:
+        if history.is_out_of_order:
             await self._relearn(project)
         elif history.unsaved:
             fresh, history.unsaved = history.unsaved, []
@@ -120,15 +115,12 @@ class CommandLearner(Feature):
                 await asyncio.to_thread(logs.append_commands, project.cache, fresh)
             else:  # the file is append-only
                 history.appended = 0
-                await asyncio.to_thread(
-                    logs.replace_log, project.cache, list(history.log), sorted(history.forgotten_ids)
-                )
+                await asyncio.to_thread(logs.replace_log, project.cache, list(history.log))
 
     async def _load_log(self, project: Project) -> None:
         """Load the command log of earlier processes, and train the model on it."""
         history = project.command_history
         log = await asyncio.to_thread(logs.read_commands, project.cache)
-        history.forgotten_ids |= await asyncio.to_thread(logs.read_forgotten_ids, project.cache)
         history.appended = len(log)
         if log:
             logged_commands = {(round(ran.at, 3), ran.command) for ran in log}
@@ -140,9 +132,9 @@ class CommandLearner(Feature):
         """Rewrite the log in chronological order, and train the model on it again."""
         history = project.command_history
         history.replace_log(list(history.log))
-        history.unsaved, history.is_forgotten_changed = [], False
+        history.unsaved = []
         await self._train(history)
-        await asyncio.to_thread(logs.replace_log, project.cache, list(history.log), sorted(history.forgotten_ids))
+        await asyncio.to_thread(logs.replace_log, project.cache, list(history.log))
 
     async def _train(self, history: CommandHistory) -> None:
         log = list(history.log)

@@ -15,7 +15,6 @@ from hunchd.config.app_paths import replace_private_file
 from hunchd.domain.workflow import CommandRun
 
 LOG_FILE: Final = "commands.jsonl"  # in a project's cache folder
-FORGOTTEN_FILE: Final = "forgotten.json"  # beside the log: ids of workflows that must not be mined again
 MAX_COMMANDS: Final = 4_000  # commands read: several months in one project
 MAX_BYTES: Final = 16 * 1024 * 1024
 
@@ -39,12 +38,6 @@ def read_commands(folder: Path) -> list[CommandRun]:
     return log
 
 
-def read_forgotten_ids(folder: Path) -> set[str]:
-    with suppress(FileNotFoundError, ValueError, TypeError):
-        return set(map(str, json.loads((folder / FORGOTTEN_FILE).read_bytes())))
-    return set()
-
-
 def append_commands(folder: Path, ran: Sequence[CommandRun]) -> None:
     file = folder / LOG_FILE
     if not file.exists():
@@ -53,10 +46,9 @@ def append_commands(folder: Path, ran: Sequence[CommandRun]) -> None:
         log.write("".join(map(_format_line, ran)))
 
 
-def replace_log(folder: Path, ran: Sequence[CommandRun], forgotten_ids: Sequence[str]) -> None:
-    """Replace the log and the list of forgotten ids, each atomically."""
-    for name, text in ((LOG_FILE, "".join(map(_format_line, ran))), (FORGOTTEN_FILE, json.dumps(list(forgotten_ids)))):
-        replace_private_file(folder / name, text)
+def replace_log(folder: Path, ran: Sequence[CommandRun]) -> None:
+    """Replace the log atomically."""
+    replace_private_file(folder / LOG_FILE, "".join(map(_format_line, ran)))
 
 
 def _format_line(ran: CommandRun) -> str:
