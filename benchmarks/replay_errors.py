@@ -16,9 +16,10 @@ from typing import IO
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+from replay_baselines import compute_rankings
 from replay_scores import create_parser, score_repositories
 
-from hunchd.bench import baselines, metrics
+from hunchd.bench import metrics
 from hunchd.bench.history_walk import walk_history
 from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.results import ReplayResults
@@ -105,7 +106,7 @@ def score_error_task(
         rankings = {
             "hunch": ranking,
             **list_trace_files(case.text, predictor.state),
-            **baselines.compute_rankings(predictor.state, focus),
+            **compute_rankings(predictor.state, focus),
         }
         by_method = results.rows.setdefault("error", {})
         for method in dict.fromkeys(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import replay_baselines
 from hunchd.bench import metrics
 from hunchd.bench.history_walk import ReplayWindows, walk_history
 from hunchd.bench.outlines import OutlineCache
@@ -64,13 +65,13 @@ def test_dump_contains_query_and_ranking_of_tasks(project: Path, tmp_path: Path)
 
 
 def test_replay_is_deterministic_with_outline_cache(project: Path, tmp_path: Path) -> None:
-    options = ("--task", "both", "--no-baselines")
+    options = ("--task", "both")
 
     assert replay(project, tmp_path, *options) == replay(project, tmp_path, *options, "--cache", str(tmp_path / "c"))
 
 
 def test_report_contains_every_baseline(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    replay(project, tmp_path, "--task", "both")
+    assert replay_baselines.main(["--repo", str(project), "--test-units", "20", "--task", "both"]) == 0
     table = capsys.readouterr().out
     for name in ("recency", "popularity", "same folder", "imports", "ROSE", "co-change", "BM25 paths", "BM25 contents"):
         assert name in table
@@ -85,7 +86,8 @@ def test_report_contains_every_baseline(project: Path, tmp_path: Path, capsys: p
 
 @pytest.mark.parametrize("what", ["messages", "history"])
 def test_shuffled_controls_run(project: Path, tmp_path: Path, what: str) -> None:
-    assert replay(project, tmp_path, "--task", "title", "--shuffled", what, "--no-baselines")
+    options = ["--repo", str(project), "--test-units", "20", "--task", "title", "--shuffled", what]
+    assert replay_baselines.main(options) == 0
 
 
 def test_folder_without_git_exits_with_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +116,7 @@ def test_next_in_ten_returns_both_readings() -> None:
 
 
 def test_orders_of_unit_are_averaged(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = replay(project, tmp_path, "--task", "growing", "--no-baselines", "--json")
+    lines = replay(project, tmp_path, "--task", "growing", "--json")
 
     (told,) = json.loads(capsys.readouterr().out)
     assert set(told["next in ten"]["growing-1"]) == set(metrics.NEXT_METRIC_NAMES)

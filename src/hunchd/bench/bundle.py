@@ -21,7 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from hunchd.bench import baselines, bundle_report
+import numpy as np
+
+from hunchd.bench import bundle_report
 from hunchd.bench.bundle_report import BundleAnswer, QuestionOutcome, ReviewCounts
 from hunchd.bench.past_project import PastProject, build_past_project, read_units
 from hunchd.bench.replay import get_repository_name
@@ -29,8 +31,11 @@ from hunchd.domain.context import ChangedName, Focus
 from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Unit
 from hunchd.domain.unit_classification import is_work, list_existing_paths
-from hunchd.prediction import weights
+from hunchd.prediction import evidence, weights
 from hunchd.prediction.missing import find_missing_files
+from hunchd.prediction.packed_arrays import sum_by_number
+from hunchd.prediction.query import build_query
+from hunchd.prediction.state import PredictorState
 from hunchd.protocol.requests import ContextRequest
 from hunchd.repository.changed_names import find_changed_names
 from hunchd.repository.git import Git
@@ -151,7 +156,7 @@ def measure_question(
     now = int(past.at.timestamp())
     focus = Focus(project=past.project.id, file=question.file, author=past.tree.user_email)
     ranked_files = past.predictor.predict(focus, now=now, k=DEPTH, explain=False).files
-    together = baselines.compute_rankings(past.predictor.state, focus, depth=DEPTH).get("co-change", [])
+    together = _rank_by_cochange(past.predictor.state, focus)
     answers = {budget: measure_answer(past, question, budget) for budget in budgets}
     return QuestionOutcome(
         unit=question.unit.sha,
@@ -223,3 +228,19 @@ def _write_grading_sheet(file: IO[str], repository: str, question: BundleQuestio
         mark = "named " if change.path in answer.named_files else "      "
         file.write(f"  {mark}{change.status} {change.path}\n")
     file.write("".join(f"[ ] {line}\n" for line in answer.context.splitlines() if line.strip()))
+
+
+def _rank_by_cochange(state: PredictorState, focus: Focus) -> list[str]:
+    """Return the files that changed most often together with those of the focus, as a baseline."""
+    query = build_query(focus, state)
+    rows = [evidence.load_cochange(state, seed) for seed in query.seeds]
+    if not rows:
+        return []
+    files, values = sum_by_number(
+        np.concatenate([row.row["file"] for row in rows]), np.concatenate([row.long for row in rows])
+    )
+    usable = state.files.alive.view & ~state.mask_hubs()
+    usable[list(query.seeds)] = False
+    files, values = files[usable[files]], values[usable[files]]
+    order = np.lexsort((-state.files.last.view[files], -values))[:DEPTH]
+    return [state.files.paths[file] for file in files[order].tolist()]

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from hunchd.bench import baselines, metrics, report
+from hunchd.bench import metrics, report
 from hunchd.bench.history_walk import ReplayPoint, ReplayWindows, walk_history
 from hunchd.bench.outlines import OutlineCache
 from hunchd.bench.results import ReplayResults
 from hunchd.bench.tasks import TASKS, ReplayQuery, generate_queries
-from hunchd.domain.context import Prediction
+from hunchd.domain.context import Focus, Prediction
 from hunchd.domain.errors import HunchError
 from hunchd.domain.history import Unit
 from hunchd.ingestion import history
 from hunchd.prediction import weights
 from hunchd.prediction.predictor import Predictor
+from hunchd.prediction.state import PredictorState
 from hunchd.repository.git import Git
 
 OUR_METHOD = "hunch"
 MAX_RANKED = 20
+# Returns the rankings by other methods to compare with, by name.
+RankOthers = Callable[[PredictorState, Focus], dict[str, list[str]]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,18 +49,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dump", type=Path, metavar="FILE", help="write one JSON line for each query")
     parser.add_argument("--cache", type=Path, metavar="FOLDER", help="cache parsed outlines here between runs")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="weights to use instead of the shipped ones")
-    parser.add_argument("--no-baselines", action="store_true", help="evaluate only our predictor")
-    parser.add_argument(
-        "--shuffled", choices=("messages", "history"), help="shuffle messages or changed files, as a control"
-    )
     parser.add_argument("--seed", type=int, default=0, help="seed for the random draws")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(
+    options: argparse.Namespace,
+    rank_others: RankOthers | None = None,
+    shuffle: Callable[[Sequence[Unit]], list[Unit]] | None = None,
+) -> int:
     """Run the benchmark and return the exit code.
 
-    The exit code is 0 on success and 1 if a repository could not be replayed.
+    The exit code is 0 on success and 1 if a repository could not be replayed. `benchmarks/replay_baselines.py` gives
+    other methods to compare with, and shuffles what is learned.
     """
     tasks = TASKS if not options.task or "all" in options.task else tuple(dict.fromkeys(options.task))
     results = []
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
             dump = open_files.enter_context(options.dump.open("w", encoding="utf-8"))
         for path in options.repo:
             try:
-                results.append(replay_repository(path, tasks, options, dump))
+                results.append(replay_repository(path, tasks, options, dump, rank_others, shuffle))
             except HunchError as error:
                 print(f"hunch: {path}: {error.message}", file=sys.stderr)
                 return 1
@@ -83,7 +85,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def replay_repository(
-    path: str, tasks: Sequence[str], options: argparse.Namespace, dump: IO[str] | None
+    path: str,
+    tasks: Sequence[str],
+    options: argparse.Namespace,
+    dump: IO[str] | None,
+    rank_others: RankOthers | None,
+    shuffle: Callable[[Sequence[Unit]], list[Unit]] | None,
 ) -> ReplayResults:
     """Replay the history of one repository and score its test window."""
     git = Git(path)
@@ -93,57 +100,18 @@ def replay_repository(
     results = ReplayResults(
         get_repository_name(path), units=len(units), provenance=str(table.provenance.get("trained", ""))
     )
-    with OutlineCache(git, options.cache) as outlines:
-        _replay_window(git, units, windows, outlines, tasks, options, dump, results, table)
-    return results
-
-
-def _replay_window(
-    git: Git,
-    units: Sequence[Unit],
-    windows: ReplayWindows,
-    outlines: OutlineCache,
-    tasks: Sequence[str],
-    options: argparse.Namespace,
-    dump: IO[str] | None,
-    results: ReplayResults,
-    table: weights.RankerWeights,
-) -> None:
     predictor = Predictor(table)
-    learned_units = None if options.shuffled is None else shuffle_units(units, options.shuffled, options.seed)
     new_file_shares = []
-    for moment in walk_history(git, units, predictor, outlines, windows.start, learned_units=learned_units):
-        if moment.gold and moment.position >= windows.test:
-            results.scored_units += 1
-            new_file_shares.append(moment.unpredictable / len(moment.unit.changes))
-            for question in _iterate_queries(moment, tasks, options.seed):
-                _score_query(predictor, question, moment.unit, results, dump, with_baselines=not options.no_baselines)
+    with OutlineCache(git, options.cache) as outlines:
+        learned_units = shuffle(units) if shuffle is not None else None
+        for moment in walk_history(git, units, predictor, outlines, windows.start, learned_units=learned_units):
+            if moment.gold and moment.position >= windows.test:
+                results.scored_units += 1
+                new_file_shares.append(moment.unpredictable / len(moment.unit.changes))
+                for question in _iterate_queries(moment, tasks, options.seed):
+                    _score_query(predictor, question, moment.unit, results, dump, rank_others)
     results.new_file_share = sum(new_file_shares) / max(len(new_file_shares), 1)
-
-
-def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
-    """Return a shuffled copy of the history, as a control.
-
-    If `what` is "messages", each unit gets the message and branch of another unit. Otherwise the modified files are
-    shuffled among the units. Additions, deletions and renames are not shuffled, so that the set of files stays the
-    same.
-    """
-    rng = random.Random(seed)
-    if what == "messages":
-        others = rng.sample(units, len(units))
-        return [
-            replace(unit, subject=other.subject, body=other.body, branch=other.branch)
-            for unit, other in zip(units, others, strict=True)
-        ]
-    modified_changes = [change for unit in units for change in unit.changes if change.status == "M"]
-    rng.shuffle(modified_changes)
-    swapped_changes = iter(modified_changes)
-    return [
-        replace(
-            unit, changes=tuple(next(swapped_changes) if change.status == "M" else change for change in unit.changes)
-        )
-        for unit in units
-    ]
+    return results
 
 
 def get_repository_name(path: str) -> str:
@@ -166,8 +134,7 @@ def _score_query(
     unit: Unit,
     results: ReplayResults,
     dump: IO[str] | None,
-    *,
-    with_baselines: bool,
+    rank_others: RankOthers | None,
 ) -> None:
     start_time = time.perf_counter()
     prediction = predictor.predict(question.focus, now=unit.at, k=MAX_RANKED, explain=False)
@@ -186,8 +153,8 @@ def _score_query(
         return
     by_method = results.rows.setdefault(question.task, {})
     by_method.setdefault(OUR_METHOD, []).append((question.unit, metrics.compute_metrics(ranking, question.gold)))
-    if with_baselines:
-        for name, others in baselines.compute_rankings(predictor.state, question.focus).items():
+    if rank_others is not None:
+        for name, others in rank_others(predictor.state, question.focus).items():
             by_method.setdefault(name, []).append((question.unit, metrics.compute_metrics(others, question.gold)))
 
 

@@ -1,13 +1,24 @@
-"""Baselines that rank all files by a single signal, such as recency.
+"""Replay of histories beside methods that rank all files by a single signal, such as recency.
 
-They are computed from the predictor's state.
+    python benchmarks/replay_baselines.py --repo CLONE --task first-file
+
+The options are those of `hunch bench replay`. With `--shuffled`, the predictor learns shuffled messages or
+changed files, as a control. The baselines are computed from the predictor's state.
 """
 
 from __future__ import annotations
 
+import argparse
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
+from hunchd.bench import replay
 from hunchd.domain.context import Focus
+from hunchd.domain.history import Unit
 from hunchd.prediction import evidence
 from hunchd.prediction.packed_arrays import Array, Scores, sum_by_number
 from hunchd.prediction.query import PredictionQuery, build_query
@@ -93,3 +104,42 @@ def _fuse_orders(orders: list[Array]) -> Array:
     places = np.concatenate([1.0 / (FUSION_CONSTANT + 1 + np.arange(len(order))) for order in orders])
     unique, values = sum_by_number(files, places)
     return unique[np.argsort(-values, kind="stable")]
+
+
+def shuffle_units(units: Sequence[Unit], what: str, seed: int) -> list[Unit]:
+    """Return a shuffled copy of the history, as a control.
+
+    If `what` is "messages", each unit gets the message and branch of another unit. Otherwise the modified files are
+    shuffled among the units. Additions, deletions and renames are not shuffled, so that the set of files stays the
+    same.
+    """
+    rng = random.Random(seed)
+    if what == "messages":
+        others = rng.sample(units, len(units))
+        return [
+            replace(unit, subject=other.subject, body=other.body, branch=other.branch)
+            for unit, other in zip(units, others, strict=True)
+        ]
+    modified_changes = [change for unit in units for change in unit.changes if change.status == "M"]
+    rng.shuffle(modified_changes)
+    swapped_changes = iter(modified_changes)
+    return [
+        replace(
+            unit, changes=tuple(next(swapped_changes) if change.status == "M" else change for change in unit.changes)
+        )
+        for unit in units
+    ]
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    replay.add_arguments(parser)
+    parser.add_argument("--shuffled", choices=("messages", "history"))
+    options = parser.parse_args(arguments)
+    if options.shuffled is None:
+        return replay.run(options, compute_rankings)
+    return replay.run(options, shuffle=lambda units: shuffle_units(units, options.shuffled, options.seed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
