@@ -171,36 +171,6 @@ def test_agent_read_counts_unless_file_changed() -> None:
     assert told["m1"].evidence < 0
 
 
-def test_reverted_commit_removes_gained_evidence() -> None:
-    usage = UsageTracker()
-    usage.record_use("m1", NOW)
-    usage.record_commit("a1b2c3d4e5f6", NOW + timedelta(hours=1))
-    usage.record_use("m2", NOW + timedelta(hours=2))
-    usage.record_commit("0123456789ab", NOW + timedelta(hours=3))
-    usage.record_revert("a1b2c3d", NOW + timedelta(days=3))
-
-    told = usage.get_tallies()
-    assert (told["m1"].evidence, told["m2"].evidence) == (0.0, 1.0)
-    assert usage.list_events("m1")[0].what == "commit a1b2c3d4e5, for which it was used, was reverted"
-
-
-def test_commit_usage_survives_restart(tmp_path: Path) -> None:
-    usage = UsageTracker()
-    usage.record_use("m1", NOW)
-    usage.record_commit("a1b2c3d4e5f6", NOW)
-    replace_private_file(tmp_path / "usage.json", usage.dump() or "")
-
-    usage = UsageTracker.load(tmp_path / "usage.json")
-    usage.record_revert("a1b2c3d4e5f6", NOW + timedelta(days=1))
-    assert usage.get_tallies()["m1"].ignored == 1.0
-
-    usage.record_use("m2", NOW)
-    usage.record_commit("ffffffffffff", NOW)
-    usage.forget(["m2"])
-    usage.record_revert("ffffffffffff", NOW)
-    assert "m2" not in usage.get_tallies()
-
-
 def test_forget_project_drops_its_events() -> None:
     usage = UsageTracker()
     usage.record_shown([("mine", ("src/a.py",))], NOW, "p")

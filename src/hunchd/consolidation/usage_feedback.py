@@ -23,7 +23,6 @@ MIN_EVIDENCE: Final = 2.0
 IMPORTANCE_STEP: Final = 0.05  # maximum change of importance in one run: no single night decides
 IMPORTANCE_RANGE: Final = 0.2  # maximum change in total, from the initial importance
 CITED_WEIGHT, MISSED_WEIGHT, WRONG_WEIGHT, IGNORED_WEIGHT = 1.0, 1.0, -2.0, -0.25
-REVERTED_WEIGHT: Final = -1.0  # a use whose result was reverted cancels out
 MAX_RANK: Final = 10  # nobody looks below the tenth result
 # The share of readers who look at the n-th item in a list follows the usual power law of click models.
 ATTENTION_EXPONENT: Final = 0.7

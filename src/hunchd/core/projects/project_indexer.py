@@ -173,7 +173,6 @@ class ProjectIndexer:
         await self._learn_units(project, answer.units)
         if project.learned_sha in answer.gone:  # after a reset, removed commits count as new if they come back
             project.learned_sha = answer.head
-        self._features.on_commits_learned(answer.units)
         await self._store_episodes(project, answer.episodes)
         await self._migrate_rewritten(project, answer.moved, answer.gone)
         await self._claims.store_from_commits(project, answer.facts)

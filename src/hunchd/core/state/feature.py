@@ -18,7 +18,6 @@ from hunchd.core.state.dependencies import TaskSupervisor
 from hunchd.core.state.project import Project, WorkingTree
 from hunchd.domain.context import Bundle
 from hunchd.domain.facts import MemoryChange
-from hunchd.domain.history import Unit
 from hunchd.domain.signal import Signal
 
 # Values keyed by their field in an answer from `protocol/status_answers.py`.
@@ -88,9 +87,6 @@ class Feature:
 
     def on_head_moved(self, project: Project) -> None:
         """React to the checkout of a different branch or commit."""
-
-    def on_commits_learned(self, units: Sequence[Unit]) -> None:
-        """React to commits made while the daemon was running."""
 
     def on_model_loaded(self, project: Project) -> None:
         """React to a newly loaded prediction model.

@@ -12,7 +12,6 @@ from typing import Any, Final
 from msgspec import structs
 
 from hunchd.config.app_paths import replace_private_file
-from hunchd.consolidation.revert_detection import find_reverted_commits
 from hunchd.consolidation.usage_feedback import add_tally
 from hunchd.core.memory.memory_service import MemoryService
 from hunchd.core.memory.question_preferences import QuestionPreferences
@@ -28,7 +27,6 @@ from hunchd.core.state.owners import MemoryOwner
 from hunchd.core.state.project import Project, WorkingTree
 from hunchd.domain.context import Bundle
 from hunchd.domain.errors import HunchError
-from hunchd.domain.history import Unit
 from hunchd.domain.memory import Memory
 from hunchd.domain.signal import BY_AGENT, ContextUsed, FileOpened, FileSaved, FilesChanged, Signal
 from hunchd.features.consolidation.change_applier import ChangeApplier
@@ -137,13 +135,6 @@ class Maintenance(Feature):
                     self.usage.record_save(path)
             case ContextUsed(memory=str(identifier)):
                 self.usage.record_use(identifier, signal.at)
-
-    def on_commits_learned(self, units: Sequence[Unit]) -> None:
-        """Record new commits: some contain work that used memories, others revert such work."""
-        for unit in units:
-            for sha in find_reverted_commits(f"{unit.subject}\n{unit.body}"):
-                self.usage.record_revert(sha, self._now())
-            self.usage.record_commit(unit.sha, self._now())
 
     def record_feedback(self, items: Iterable[tuple[FeedbackItem, str | None]]) -> None:
         """Record explicit feedback items, each paired with its project or None."""

@@ -22,7 +22,6 @@ from hunchd.consolidation.usage_feedback import (
     CITED_WEIGHT,
     IGNORED_WEIGHT,
     MISSED_WEIGHT,
-    REVERTED_WEIGHT,
     WRONG_WEIGHT,
     UsageTally,
     estimate_attention,
@@ -42,16 +41,12 @@ REPEAT_WINDOW: Final = timedelta(minutes=10)
 # A file opened within this time after a memory about it was shown counts as opened because of that memory.
 OPEN_WINDOW: Final = timedelta(minutes=30)
 MAX_SHOWN: Final = 50  # items
-# A commit concerns the memories that were used within this time before.
-APPLY_WINDOW: Final = timedelta(hours=4)
-MAX_COMMITS: Final = 200  # commits for which the used memories are recorded
 _EVIDENCE_WEIGHTS: Final[Mapping[str, float]] = {
     "cited": CITED_WEIGHT,
     "missed": MISSED_WEIGHT,
     "wrong": WRONG_WEIGHT,
     "ignored": IGNORED_WEIGHT,
     "read anyway": IGNORED_WEIGHT,
-    "reverted": REVERTED_WEIGHT,
 }
 
 
@@ -86,7 +81,7 @@ class _Query:
 class UsageTracker:
     """Tracker of the display and use of memories.
 
-    The number of memories, queries, events and commits that it records is limited.
+    The number of memories, queries and events that it records is limited.
     """
 
     def __init__(self) -> None:
@@ -95,11 +90,9 @@ class UsageTracker:
         self._shown_items: OrderedDict[str, tuple[datetime, frozenset[str]]] = (
             OrderedDict()
         )  # id → (time, paths that the item is about)
-        self._used_items: OrderedDict[str, datetime] = OrderedDict()  # id → time of the last use
         self._agent_reads: dict[
             str, tuple[datetime, tuple[str, ...]]
         ] = {}  # path → (time at which an agent read it, ids shown about it)
-        self._commits: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # commit → ids of memories used for it
         self.last_run = ""  # id of the run that last counted the usage
         self._last_returned = ""  # rollback that last returned usage
         self._is_changed = False
@@ -143,7 +136,6 @@ class UsageTracker:
     def record_use(self, identifier: str, at: datetime) -> None:
         """Record that somebody acted on a memory."""
         self._record_evidence(identifier, "cited", at, 1.0, "was acted on")
-        self._record_used_item(identifier, at)
 
     def record_open(self, path: str, at: datetime, *, by_agent: bool = False) -> None:
         """Record that a file was opened.
@@ -164,7 +156,6 @@ class UsageTracker:
             return
         for identifier in about:
             self._record_evidence(identifier, "cited", at, 1.0, f"{path} was opened after it was shown")
-            self._record_used_item(identifier, at)
 
     def record_save(self, path: str) -> None:
         """Discard the record that an agent read this file, which has now changed.
@@ -172,29 +163,6 @@ class UsageTracker:
         An agent has to read a file before it can change it, even if the memories it was shown were useful.
         """
         self._agent_reads.pop(path, None)
-
-    def record_commit(self, sha: str, at: datetime) -> None:
-        """Attribute to a commit the memories that were used since the previous commit."""
-        used_ids = tuple(
-            one for one, action_time in self._used_items.items() if timedelta() <= at - action_time <= APPLY_WINDOW
-        )
-        self._used_items.clear()
-        if used_ids:
-            self._commits[sha] = used_ids
-            self._is_changed = True
-        while len(self._commits) > MAX_COMMITS:
-            self._commits.popitem(last=False)
-
-    def record_revert(self, sha: str, at: datetime) -> None:
-        """Record that a commit was reverted.
-
-        This is evidence against the memories that were used for it. `sha` may be abbreviated.
-        """
-        for commit in [one for one in self._commits if one.startswith(sha)]:
-            for identifier in self._commits.pop(commit):
-                self._record_evidence(
-                    identifier, "reverted", at, 1.0, f"commit {commit[:10]}, for which it was used, was reverted"
-                )
 
     def record_feedback(
         self, identifier: str, outcome: str, at: datetime, *, note: str = "", project: str | None = None
@@ -215,12 +183,6 @@ class UsageTracker:
         for identifier in forgotten_ids:
             self._records.pop(identifier, None)
             self._shown_items.pop(identifier, None)
-            self._used_items.pop(identifier, None)
-        self._commits = OrderedDict(
-            (sha, remaining_ids)
-            for sha, ids in self._commits.items()
-            if (remaining_ids := tuple(one for one in ids if one not in forgotten_ids))
-        )
         self._queries = OrderedDict(
             (key, query) for key, query in self._queries.items() if not forgotten_ids.intersection(query.results)
         )
@@ -309,7 +271,6 @@ class UsageTracker:
             "version": 1,
             "records": records,
             "queries": queries,
-            "commits": self._commits,
             "taken_by": self.last_run,
             "returned_by": self._last_returned,
         }
@@ -326,7 +287,6 @@ class UsageTracker:
             for query, project, at, result_ids in content["queries"]:
                 saved_query = _Query(query, project, datetime.fromisoformat(at), tuple(result_ids))
                 usage._queries[project, query.casefold()] = saved_query
-            usage._commits.update({sha: tuple(ids) for sha, ids in content.get("commits", {}).items()})
             usage.last_run = str(content.get("taken_by", ""))
             usage._last_returned = str(content.get("returned_by", ""))
         except FileNotFoundError:
@@ -348,12 +308,6 @@ class UsageTracker:
                     self._record_evidence(
                         identifier, "read anyway", at, 1.0, f"an agent still read {path} after this was shown"
                     )
-
-    def _record_used_item(self, identifier: str, at: datetime) -> None:
-        self._used_items.pop(identifier, None)
-        self._used_items[identifier] = at
-        while len(self._used_items) > MAX_SHOWN:
-            self._used_items.popitem(last=False)
 
     def _record_evidence(self, identifier: str, outcome: str, at: datetime, weight: float, what: str) -> None:
         record = self._get_record(identifier)
