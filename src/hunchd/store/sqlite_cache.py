@@ -28,7 +28,6 @@ class CacheSchema:
 
     version: int
     schema: str
-    is_synced: bool = True  # synced at checkpoints; an unsynced cache that a power cut has damaged is recreated
 
 
 def open_cache(path: Path, schema: CacheSchema) -> sqlite3.Connection:
@@ -94,7 +93,7 @@ def _connect(path: Path, schema: CacheSchema) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         # In WAL mode, the cache is synced only at checkpoints, and what has been synced is never torn.
-        connection.execute("PRAGMA synchronous = NORMAL" if schema.is_synced else "PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA synchronous = NORMAL")
         if read_version(connection) == 0:
             with connection:
                 connection.executescript(
