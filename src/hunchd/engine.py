@@ -356,9 +356,9 @@ class Engine:
         self._activity.touch()
         project, tree = self._projects.find(request.project)
         if request.file is None and not (request.open_files or request.query):
-            changed, names = await list_changed_files(tree, within=PATIENCE), ()
-            if changed and request.activity == "reviewing":
-                names = await list_changed_names(tree, changed, within=PATIENCE)
+            changed = await list_changed_files(tree, within=PATIENCE)
+            is_reviewing = bool(changed) and request.activity == "reviewing"
+            names = await list_changed_names(tree, changed, within=PATIENCE) if is_reviewing else ()
             request = replace(request, changed=changed, changed_names=names)
         return self._context_service.get_context(request, project, tree)
 

@@ -283,8 +283,8 @@ def _find_in_prose_about_secrets(text: str, lower: str) -> Iterator[_Span]:
         start = max(end, name.start() - rules.SENTENCE_REACH)
         for boundary in rules.SENTENCE_END.finditer(text, start, name.start()):
             start = boundary.end()
-        boundary = rules.SENTENCE_END.search(text, name.end(), name.end() + rules.SENTENCE_REACH)
-        end = boundary.start() if boundary else name.end() + rules.SENTENCE_REACH
+        following = rules.SENTENCE_END.search(text, name.end(), name.end() + rules.SENTENCE_REACH)
+        end = following.start() if following else name.end() + rules.SENTENCE_REACH
         if rules.CODE_MARK.search(text, start, end) or rules.OTHER_TOKEN.search(lower, start, end):
             continue
         for word in rules.SENTENCE_WORD.finditer(text, start, end):

@@ -178,7 +178,7 @@ def classify_command(command: str) -> str:
     for form in dict.fromkeys((rest, _WRAPPER.sub("", rest, count=1) if _WRAPPER.match(rest) else rest)):
         for purpose, pattern in _OTHER_PURPOSES:
             if pattern.match(form):
-                return purpose
+                return str(purpose)
         if (runner := _RUNNERS.match(form)) and (purpose := classify_task(runner["task"])):
             return purpose
         if (script := _SCRIPT.match(form.split(" ")[0])) and (purpose := classify_task(script["task"])):
