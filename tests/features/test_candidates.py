@@ -704,7 +704,7 @@ def test_definitions_of_tests_link_tests_beside() -> None:
     assert can_use_definitions("internal/cart_test.go", "internal/till_test.go")
 
 
-def test_frequent_files_follow_files_with_own_reason() -> None:
+def test_frequent_file_is_listed_where_there_is_room() -> None:
     files = tuple(PredictedFile(f"{n}.py", 0.0, 0.055, ("imports this file",)) for n in range(12))
     frequent = ExpectedFile("pyproject.toml", 0.15, 7, 20, of_file=True)
 
@@ -713,7 +713,7 @@ def test_frequent_files_follow_files_with_own_reason() -> None:
         [listed] = build_candidates(make_input(prediction=prediction, outline_count=1))
         return listed.forms[0][1]
 
-    assert told(1) == "less likely: 0.py (imports this file), pyproject.toml (7 of 20)"
+    assert told(1) == "less likely: pyproject.toml (7 of 20), 0.py (imports this file)"
     assert told(12).endswith("(imports this file)"), "the list is full"
 
 

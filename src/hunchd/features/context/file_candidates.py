@@ -32,7 +32,7 @@ EXPECTED_OWN_LOCK = 0.1  # … beside the manifest that it belongs to: half of t
 LEAST_OFTEN, LOCK_OFTEN = 0.15, 0.5  # share of the counted changes that touched the file, and the lock file
 FEWEST_TIMES = 3  # changes that touched it; of files expected after one or two, one in ten came
 # Probability from which a file is named in a list, and of the list naming a needed file at all.
-LEAST_NAMED = 0.03
+LEAST_NAMED = 0.02
 LEAST_WEAK = 0.1  # … if only a likeness or one change of five or more ties it: of those below, one in thirty is needed
 MOST_NAMED = 12
 LEAST_LIST = 0.1
@@ -85,11 +85,9 @@ def iterate_file_candidates(
         for one in frequent_files
         if one not in expected_files and _is_possible(one)
     ]
-    others = [one for one in files if one not in first and _is_worth_naming(one)][:MOST_NAMED]
-    # What many changes include comes behind what is about this file, however likely it is.
-    others = [*sorted(others, key=_get_share, reverse=True), *hubs][:MOST_NAMED]
+    others = [*(one for one in files if one not in first and _is_worth_naming(one)), *hubs][:MOST_NAMED]
     if sum(one.confidence for one in others) >= LEAST_LIST:
-        yield _build_others_candidate(others)
+        yield _build_others_candidate(sorted(others, key=_get_share, reverse=True))
 
 
 def _is_expected(one: ExpectedFile, file: str | None) -> bool:
@@ -201,7 +199,7 @@ def _build_others_candidate(files: Sequence[PredictedFile]) -> ContextCandidate:
 def _get_share(one: PredictedFile) -> float:
     """Return the share that a reader sees, or the probability of a file with other reasons.
 
-    In this order as many of the first three names are needed as in the order of the probabilities.
+    In this order more of the first names are needed than in the order of the probabilities.
     """
     return int(count[1]) / int(count[2]) if (count := _COUNT.search(one.reasons[0])) else one.confidence
 
