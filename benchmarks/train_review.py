@@ -34,7 +34,7 @@ from hunchd.repository.git import Git
 UNITS, CHANGES, SINGLES = 160, 40, 15  # newest units of a history, and questions about them
 RIDGE = 3.0  # penalty on squared weights
 FAR = 5.0  # standard deviations from the mean to which features are clipped
-LEAST = 0.26  # probability from which a file is reported: at most one complete change in seven is asked for something
+LEAST = 0.30  # probability from which a file is reported; decision 77 has the curve
 KINDS = ("half", "whole", "single")
 
 

@@ -30,7 +30,9 @@ FEATURES = (
     *(f"{how}_{role}" for how in ("sum", "best") for role in ("removed", "added", "changed", "nearby")),
     "expected",  # probability of a lock file, a change log or a folder of entries
     "is_hub",
+    "mostly",  # by how much the share exceeds MOSTLY
 )
+MOSTLY = 0.4
 UNLIKELY = 1e-3  # probability of a file that the predictor does not rank
 LOOKED_AT = 40  # predicted files
 BY_NAMES = 10  # further files that have names of the change
@@ -63,18 +65,19 @@ def gather_missing_candidates(
     query = build_query(review_focus, predictor.state)
     if not query.seeds:
         return [], np.zeros((0, len(FEATURES)))
-    predicted = {one.path: one for one in predictor.predict(review_focus, now=now, k=LOOKED_AT).files}
+    predicted_files = {one.path: one for one in predictor.predict(review_focus, now=now, k=LOOKED_AT).files}
     hubs = _find_hubs(predictor.state, query)
     evidence_by_path = _weigh_names(names, frozenset(changed_paths))
     by_names = sorted(evidence_by_path, key=lambda path: -evidence_by_path[path][:3].sum())[:BY_NAMES]
     shares = _compute_shares(predictor.state, query)
-    candidates, rows = [], []
-    for path in dict.fromkeys([*predicted, *hubs, *by_names]):
+    candidates: list[MissingFile] = []
+    rows: list[list[float]] = []
+    for path in dict.fromkeys([*predicted_files, *hubs, *by_names]):
         if _is_touched(path, changed_paths):
             continue
-        likely = min(max(predicted[path].confidence if path in predicted else 0.0, UNLIKELY), 1 - UNLIKELY)
+        likely = min(max(predicted_files[path].confidence if path in predicted_files else 0.0, UNLIKELY), 1 - UNLIKELY)
         hub = hubs.get(path)
-        reasons = (*(predicted[path].reasons if path in predicted else ()), *_explain_names(names, path))
+        reasons = (*(predicted_files[path].reasons if path in predicted_files else ()), *_explain_names(names, path))
         candidates.append(MissingFile(path, 0.0, (hub[1], *reasons) if hub else reasons))
         rows.append(
             [
@@ -84,6 +87,7 @@ def gather_missing_candidates(
                 *np.log1p(10 * evidence_by_path[path]),
                 hub[0] if hub else 0.0,
                 float(hub is not None),
+                max(shares.get(path, 0.0) - MOSTLY, 0.0),
             ]
         )
     return candidates, np.array(rows).reshape(-1, len(FEATURES))
@@ -124,12 +128,12 @@ def _weigh_names(names: Iterable[ChangedName], changed_paths: frozenset[str]) ->
 
 def _explain_names(names: Iterable[ChangedName], path: str) -> tuple[str, ...]:
     """Return a reason that quotes the rarest names of the change that the file at `path` has."""
-    shared = [name for name in names if path in name.files and name.role < len(NAME_ROLES) - 1]
-    if not shared:
+    shared_names = [name for name in names if path in name.files and name.role < len(NAME_ROLES) - 1]
+    if not shared_names:
         return ()
-    rarest = sorted(shared, key=lambda name: (name.role, len(name.files), name.name))
-    quoted = [f"`{name.name}`" for name in rarest if name.role == rarest[0].role][:MAX_QUOTED]
-    return (f"has {' and '.join(quoted)}, which the change {NAME_ROLES[rarest[0].role]}",)
+    rarest = sorted(shared_names, key=lambda name: (name.role, len(name.files), name.name))
+    quotes = [f"`{name.name}`" for name in rarest if name.role == rarest[0].role][:MAX_QUOTED]
+    return (f"has {' and '.join(quotes)}, which the change {NAME_ROLES[rarest[0].role]}",)
 
 
 def _find_hubs(state: PredictorState, query: PredictionQuery) -> dict[str, tuple[float, str]]:

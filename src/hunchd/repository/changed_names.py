@@ -42,14 +42,15 @@ def find_changed_names(
 
 def classify_names(lines: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Yield the names in the lines of a diff, each with its role, an index into NAME_ROLES."""
-    removed, added, nearby = dict[str, None](), dict[str, None](), dict[str, None]()
-    by_sign = {"-": removed, "+": added, " ": nearby, "@": nearby}
+    old_names, new_names, nearby = dict[str, None](), dict[str, None](), dict[str, None]()
+    by_sign = {"-": old_names, "+": new_names, " ": nearby, "@": nearby}
     for line in lines:
         if line[:1] in by_sign and not line.startswith(("+++ ", "--- ")):
             text = line.split("@@", 2)[-1] if line.startswith("@@") else line[1:]
             by_sign[line[0]].update(dict.fromkeys(name for name in _NAME.findall(text) if len(name) > 3))
-    for name in removed | added | nearby:
-        yield name, 2 if name in removed and name in added else 0 if name in removed else 1 if name in added else 3
+    for name in old_names | new_names | nearby:
+        is_old, is_new = name in old_names, name in new_names
+        yield name, 2 if is_old and is_new else 0 if is_old else 1 if is_new else 3
 
 
 def _find_holders(git: Git, commit: str, names: Iterable[str]) -> dict[str, set[str]]:

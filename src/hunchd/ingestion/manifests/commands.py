@@ -39,11 +39,13 @@ OTHER: Final = "other commands"  # a task of the project that a page for contrib
 MAX_OTHER: Final = 6
 _TABLE: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _TOOLS: Final = {purpose: {tool for tool in tools if " " not in tool} for purpose, tools in TOOLS_BY_PURPOSE}
-_TASK_NAMES: Final = tuple(
+_TASK_NAMES: Final[tuple[tuple[str, frozenset[str]], ...]] = tuple(
     (purpose, frozenset({*" ".join(names).split(), *_TOOLS.get(purpose, ())})) for purpose, *names in _TABLE["tasks"]
 )
 _RUNNERS: Final = re.compile("".join(_TABLE["runners"]))
-_OTHER_PURPOSES: Final = tuple((purpose, re.compile("".join(parts))) for purpose, *parts in _TABLE["patterns"])
+_OTHER_PURPOSES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = tuple(
+    (purpose, re.compile("".join(parts))) for purpose, *parts in _TABLE["patterns"]
+)
 _IGNORED_TASKS, _IGNORED_ENDS = (frozenset(_TABLE[key].split()) for key in ("ignored_tasks", "ignored_ends"))
 _WRAPPER: Final = re.compile("".join(_TABLE["wrappers"]))
 ASSIGNMENT: Final = re.compile(r"(?:[A-Z_][A-Z0-9_]*=[\w./:,@+=-]*\s+)+")
