@@ -46,14 +46,15 @@ def test_removed_name_makes_its_user_likelier(predictor: Predictor) -> None:
 def test_file_with_changed_names_is_a_candidate(predictor: Predictor) -> None:
     names = [
         name("total", "changes", "basket.py", "docs/prices.md"),
-        name("price", "removes", "docs/prices.md"),
+        name("price_of", "removes", "docs/prices.md"),
+        name("word", "removes", "docs/prices.md"),
         name("green", "is beside", "docs/prices.md"),
     ]
     candidates, matrix = gather_missing_candidates(predictor, ["basket.py"], FOCUS, NOW, names)
     row = [one.path for one in candidates].index("docs/prices.md")
     found = dict(zip(FEATURES, matrix[row], strict=True))
     assert found["best_removed"] == found["best_changed"] == found["best_nearby"] > 0 == found["best_added"]
-    assert "has `price`, which the change removes" in candidates[row].reasons
+    assert "has `price_of`, which the change removes" in candidates[row].reasons
 
 
 def test_changed_file_and_touched_folder_are_no_candidates(predictor: Predictor) -> None:

@@ -127,8 +127,9 @@ def _weigh_names(names: Iterable[ChangedName], changed_paths: frozenset[str]) ->
 
 
 def _explain_names(names: Iterable[ChangedName], path: str) -> tuple[str, ...]:
-    """Return a reason that quotes the rarest names of the change that the file at `path` has."""
-    shared_names = [name for name in names if path in name.files and name.role < len(NAME_ROLES) - 1]
+    """Return a reason that quotes the rarest names of the change that the file at `path` has, but no plain words."""
+    coined = (name for name in names if not (name.name.isalpha() and name.name[1:].islower()))
+    shared_names = [name for name in coined if path in name.files and name.role < len(NAME_ROLES) - 1]
     if not shared_names:
         return ()
     rarest = sorted(shared_names, key=lambda name: (name.role, len(name.files), name.name))
