@@ -51,17 +51,8 @@ _WRAPPER: Final = re.compile("".join(_TABLE["wrappers"]))
 ASSIGNMENT: Final = re.compile(r"(?:[A-Z_][A-Z0-9_]*=[\w./:,@+=-]*\s+)+")
 _ARGUMENT: Final = re.compile(r"[\w@%+=:,./*?\[\]{}'\"<>^~#-]+")
 _BARE_WORD: Final = re.compile(r"[A-Za-z]+$")
-_PLACEHOLDER: Final = re.compile(
-    r"<[\w -]+>|\{[\w-]+\}|path/to|::\w|\b(?:tests?|spec)/\S+\.\w+|"
-    r"\bexample\b|\.\w+:\d+|\S+_(?:test|spec)\.\w+|\bfoo\b|FILE|NAME|Name\b|\b[Mm]y_?[Tt]est|"
-    r" -(?:run|k|t)[ =]|cargo test \w"
-)
-# A file that stands for any test file, in a command that is not made for folders.
-_EXAMPLE_FILE: Final = re.compile(
-    r"(?<!=)(?<![\w./-])(?:[\w./-]*<[\w ./-]*(?:file|path)[\w ./-]*>(?:\.\w+)*|[\w./-]+/<[\w -]+>(?:\.\w+)+|"
-    r"path/to/[\w./-]+\.\w+|(?:\./)?(?:tests?|spec)/[\w./-]+\.\w+|"
-    r"[\w./-]+_(?:test|spec)\.\w+)(?:(?:::|:\d|\[)\S*)?(?=\s|$)"
-)
+_PLACEHOLDER: Final = re.compile("".join(_TABLE["placeholders"]))
+_EXAMPLE_FILE: Final = re.compile("".join(_TABLE["example_files"]))
 _OPTION_OF_FILE: Final = re.compile(r"--[\w-]*(?:manifest|config|project|path)[\w-]*[= ]<file>")  # not of a test
 # A command that rewrites what the tests expect, that only an unstable compiler accepts, that tests one folder of Go, or
 # of which a page leaves out a part.
@@ -74,9 +65,7 @@ _SCRIPT: Final = re.compile(
     r"(?:(?:\./)?(?:scripts?|bin|dev|ci|hack|tools?)/|\./)(?P<task>[\w-]+)(?:\.(?:sh|py|ps1))?$"
 )
 _SHELL: Final = re.compile(r"^(?:ba|z)?sh (?=\./)")
-_VARIANT: Final = re.compile(
-    r" (?:--(?:target|manifest-path|package|projects?|activate-profiles)\b|-tags\b|-[DP][\w.]|-pl )"
-)
+_VARIANT: Final = re.compile("".join(_TABLE["variants"]))
 _PARTIAL: Final = re.compile(r"cargo test (?:--doc|--no-run)\b")
 # Options without which cargo leaves out the code that depends on features.
 FEATURES_PATTERN: Final = re.compile(
@@ -84,12 +73,7 @@ FEATURES_PATTERN: Final = re.compile(
 )
 _RUN: Final = re.compile(r"^(npm|pnpm|yarn|composer|hatch|pdm) run ")  # `bun test` and `deno test` are not `… run test`
 _PROPERTY: Final = re.compile(r" -[DP][\w.]+(?:=\S*)?")
-# Formatters with the option to check files instead of rewriting them; the option is removed.
-_CHECK_FLAG: Final = re.compile(
-    r"^((?:\S+ )*(?:\S*/)?(?:cargo (?:\+\S+ )?fmt|mix format|ruff format|black|dotnet format|dart format|"
-    r"php-cs-fixer fix|ktfmt)\b.*?) (?:-- )?--(?:check-formatted|dry-run|check|"
-    r"verify-no-changes|diff|set-exit-if-changed)(?![\w-])(?: --(?:diff|dry-run))?"
-)
+_CHECK_FLAG: Final = re.compile("".join(_TABLE["check_flags"]))
 _NO_OUTPUT: Final = re.compile(r"^(dart format) (?:--output|-o)[= ]none")
 _COMMENT: Final = re.compile(r"\s+(?:#\s|\d?>>?\s).*$")  # or redirected output
 
