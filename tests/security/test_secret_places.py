@@ -26,6 +26,14 @@ def test_secret_in_place_is_redacted(group: str) -> None:
     assert len(missed) <= 0.02 * ROUNDS * len(FORMS[group]), missed
 
 
+@pytest.mark.parametrize("shape", ["Harbor{mark}{number}{mark}", "harbor{mark}tram{number}", "{number}Harbor{mark}7"])
+def test_words_joined_by_marks_are_redacted(shape: str) -> None:
+    for mark in "!#$":
+        secret = shape.format(mark=mark, number=1934)
+        for text in ("the staging db password is {} now", "[smtp]\nuser = bob\npass = {}", "a senha do banco é {}"):
+            assert secret not in redact(text.format(secret)).text
+
+
 @pytest.mark.parametrize("group", FORMS)
 def test_announcers_near_stems_are_all(group: str) -> None:
     for form in (*FORMS[group], *LOOK_ALIKES):
@@ -38,6 +46,8 @@ def test_announcers_near_stems_are_all(group: str) -> None:
     [
         *LOOK_ALIKES,
         "la parola chiave è async2",
+        "      - uses: rubygems/configure-rubygems-credentials@v1.0.0",
+        "3. **04b9e13** - fix: correct store access in file export",
         "the new password policy is level3",
         "password is base64",
         "if password1 != password2:",

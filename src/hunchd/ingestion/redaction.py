@@ -48,7 +48,7 @@ class _Span:
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/_=.~$:-]{16}")
 _DIGIT = re.compile(r"\d")
 # Without one of these in it, a line of ASCII has no name of a secret.
-_ANY_STEM = compile_any((*STEMS, *rules.ANNOUNCER_STEMS, *rules.LOGIN_STEMS))
+_ANY_STEM = compile_any((*STEMS, *rules.ANNOUNCER_STEMS, *rules.OTHER_STEMS))
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,65536}={0,2}")
 _WRAPPED_BASE64 = re.compile(
     r"(?:^[ \t+]{0,12}[A-Za-z0-9+/]{56,76}\r?$\n){1,2000}[ \t+]{0,12}[A-Za-z0-9+/]{1,76}={0,2}", re.MULTILINE
@@ -188,7 +188,8 @@ def _find_spans(text: str, *, decode: bool = True) -> Iterator[_Span]:
     yield from (_Span(start, end, kind) for start, end, kind in find_in_commands(text, lower))
     if _DIGIT.search(text):
         yield from _find_chosen(text, lower)
-        yield from _find_in_prose_about_secrets(text, lower)
+        if has_stem:
+            yield from _find_in_prose_about_secrets(text, lower)
 
 
 def _find_by_format(text: str) -> Iterator[_Span]:
@@ -289,7 +290,7 @@ def _find_in_prose_about_secrets(text: str, lower: str) -> Iterator[_Span]:
             continue
         for word in rules.SENTENCE_WORD.finditer(text, start, end):
             value = word[0].rstrip(".:?!=-")
-            if values.is_token(value):
+            if "**" not in value and not word.start() < name.start() < word.end() and values.is_token(value):
                 yield _Span(word.start(), word.start() + len(value), "secret")
 
 

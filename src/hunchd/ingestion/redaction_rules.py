@@ -23,6 +23,7 @@ from hunchd.ingestion.redaction_words import (
     COPULAS,
     JOINED_COPULAS,
     KEY_WORDS,
+    LOGIN_STEMS,
     LOGIN_WORDS,
     MARKS,
     NOUNS,
@@ -73,21 +74,14 @@ FORMATS: tuple[SecretFormat, ...] = tuple(
     for row in tomllib.loads(Path(__file__).with_name("secret_formats.toml").read_text("utf-8"))["formats"]
 )
 
+_PLAIN_LOGIN_WORDS = [word for word in LOGIN_WORDS.replace(r"\b", "").split("|") if "[" not in word and "?" not in word]
 # Logins as people pass them on, each with a pattern of stems of which a lower-case text must contain one.
-_LOGIN_ROWS = [
-    (
-        (*row["stems"], *(LOGIN_WORDS.replace("\\b", "").split("|") if "@LOGIN@" in row["pattern"] else ())),
-        row["pattern"],
-    )
-    for row in PATTERNS["logins"]
-]
-LOGIN_STEMS = tuple(stem for stems, _ in _LOGIN_ROWS for stem in stems)
 LOGINS = tuple(
     (
-        compile_any(stems),
-        re.compile(pattern.replace("@LOGIN@", LOGIN_WORDS).replace("@PASSED_ON@", PATTERNS["passed_on"])),
+        compile_any((*row["stems"], *(_PLAIN_LOGIN_WORDS if "@LOGIN@" in row["pattern"] else ()))),
+        re.compile(row["pattern"].replace("@LOGIN@", LOGIN_WORDS).replace("@PASSED_ON@", PATTERNS["passed_on"])),
     )
-    for stems, pattern in _LOGIN_ROWS
+    for row in PATTERNS["logins"]
 )
 
 # The same rows keyed by literal, so that each literal is searched for only once per text.
@@ -121,6 +115,8 @@ PASS_OF = (
 ANNOUNCERS = re.compile(
     PATTERNS["announcers"].replace("@PASS_OF@", PASS_OF).replace("@NOUNS@", NOUNS).replace("@TOKENS@", TOKENS)
 )
+# Without one of these, and in ASCII, a text has neither a login nor a word of SECRET_NAME.
+OTHER_STEMS = (*LOGIN_STEMS, *(stem for row in PATTERNS["logins"] for stem in row["stems"]), "sign", "root", "admin")
 # Each announcer of an ASCII text contains one of these stems.
 ANNOUNCER_STEMS = (
     "pass", "login", "code", "verifier", "pwd", "pw", "psk", "identified", "secret", "token", "cred", "key", "auth",

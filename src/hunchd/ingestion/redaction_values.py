@@ -29,6 +29,11 @@ _MIXED_ALPHABET = re.compile(r"[A-Za-z0-9!#$%^&*~?+=@_.:-]{8,64}")
 _ALTERNATION = re.compile(r"(?<=[A-Za-z])\d|(?<=\d)[A-Za-z]|(?<=[a-z])[A-Z]")
 _CALLED = re.compile(r"[A-Za-z]\w*(?:\.[a-z_]\w*)+[!?]")  # a method of Ruby or a macro
 _PUBLIC = re.compile(r"[+]|=$|^AAAA")  # of digests and public keys
+# A mark behind a word and a number, between two words of which one has a number, or before the last of two numbers.
+_WORD_AND_MARKS = re.compile(
+    r"[A-Za-z]{3,}\d+[A-Za-z]*[!#$%^&*?@+=~§€£]+|[A-Za-z]{3,}[-_.!#$%&*?@]\d+[A-Za-z]*[!#$^&*?@§€£]+"
+    r"|[A-Za-z]{3,}[!#$%&*][A-Za-z]{3,}\d{1,4}|\d{1,4}[A-Za-z]{3,}[!#$%&*]\d{1,4}"
+)
 _STRONG_MARK = re.compile(r"[!#$%^&*~?@]")
 _MARK = re.compile(r"[!#$%^&*~?@+=]")
 _CODE = re.compile(r"a-z|A-Z|0-9|&#|%[0-9A-F]{2}|\*=|\$[A-Z_]{2}")  # of regular expressions, entities and quoted URLs
@@ -124,7 +129,7 @@ def is_numbered(value: str) -> bool:
 def is_decorated_word(value: str) -> bool:
     """Return True for a word extended to satisfy password rules, such as `Summer2024!`."""
     return (len(value) >= 6 and _WORD_MARK_NUMBER.fullmatch(value) is not None) or (
-        len(value) >= 8 and re.fullmatch(r"[A-Za-z]{3,}\d+[A-Za-z]*[!#$%^&*?@+=~§€£]+", value) is not None
+        len(value) >= 8 and _WORD_AND_MARKS.fullmatch(value) is not None
     )
 
 
@@ -184,7 +189,7 @@ def is_token(value: str) -> bool:
             _mixes_characters(value)
             and _has_short_parts(value, _LETTERS_OF_LONG if "-" in value[3:] else _LETTERS_OF_SCRAMBLED)
         )
-        or (is_marked and value[0] != "#" and len(_CHANGE.findall(value)) >= 4)
+        or (is_marked and value[0] != "#" and "/" not in value and len(_CHANGE.findall(value)) >= 4)
     )
 
 

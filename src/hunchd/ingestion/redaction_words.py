@@ -33,9 +33,15 @@ _WORDS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf
 _PATTERNS: Final = {name: "|".join(alternatives) for name, alternatives in _WORDS.items()}
 
 NOUNS: Final = _PATTERNS["nouns"]
-ASCII_STEMS: Final = tuple(
-    noun.replace(r"\b", "").partition("(")[0] for noun in _WORDS["nouns"] if noun.isascii() and "pass" not in noun
-)
+_STEM: Final = re.compile(r"[^\\\[(?]+(?!\?)")  # letters before the first other part of a pattern
+
+
+def _list_stems(patterns: Iterable[str]) -> tuple[str, ...]:
+    return tuple(match[0] for match in map(_STEM.search, (one.replace(r"\b", "") for one in patterns)) if match)
+
+
+ASCII_STEMS: Final = _list_stems(noun for noun in _WORDS["nouns"] if noun.isascii() and "pass" not in noun)
+LOGIN_STEMS: Final = _list_stems(_WORDS["login_words"])
 LOGIN_WORDS: Final = _PATTERNS["login_words"]
 KEY_WORDS: Final = _PATTERNS["key_words"]
 COPULAS: Final = _PATTERNS["copulas"]
