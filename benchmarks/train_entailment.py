@@ -2,12 +2,11 @@
 
     python benchmarks/train_entailment.py --out src/hunchd/embedding/entailment.npz --tables FILE …
         [--start FILE] [--development FILE] [--live FILE] [--hold-out SET …] [--seconds 175]
-    python benchmarks/train_entailment.py … --start FILE --rate 1e-4 --batch 64 --seconds 1500  # on a processor
 
 Rounds over our pairs about software projects, some public pairs of sentences, pairs of neighbouring statements, and
 those of them that the model misreads. `--live` names a JSON file of pairs (a, b, class) from real projects.
 Unseen sets, and those behind `--hold-out`, are left out and measured after each round. Needs torch, and a graphics
-processor to train all of it within minutes; the package itself needs neither. The network is `entailment_network.py`.
+processor to end within minutes; the package itself needs neither. The network is `entailment_network.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from contradiction_material import generate_pairs
-from entailment_aspects import Aspects
 from entailment_entries import generate_entry_pairs
 from entailment_kinds import Kinds
 from entailment_live import LiveStatements
@@ -44,17 +42,17 @@ from torch.nn import functional as F
 from hunchd.embedding.entailment import load_changes
 
 BATCH, AT_ONCE = 256, 20  # pairs; batches that are sorted by length together
-RATE, WARM = 6e-4, 0.1  # learning rate, and share of the time until it is reached; then it falls to nothing
+RATE, WARM = 6e-4, 200  # learning rate, and steps until it is reached; then it falls to nothing
 CLIP, DROP = 1.0, 0.1  # norm of a gradient; dropout during training
 STEADY, AVERAGED_EVERY = 0.998, 4  # decay of the weight average, over some hundred steps
 ROUND = 40  # batches
 # Relative numbers of pairs in a round, by their source.
 SHARES = {
     "written": 34, "contradictions": 38, "paraphrases": 14, "compatible": 36, "stories": 34, "templates": 14,
-    "kinds": 18, "aspects": 40, "entries": 8, "made": 6, "neighbours": 20, "frames": 3, "histories": 3, "live": 10,
-    "general": 24, "hard": 16,
+    "kinds": 18, "entries": 8, "made": 6, "neighbours": 20, "frames": 3, "histories": 3, "live": 10, "general": 24,
+    "hard": 16,
 }  # fmt: skip
-FROM_STORIES, FROM_TEMPLATES, FROM_KINDS, FROM_ASPECTS, FROM_ENTRIES = 70_000, 45_000, 90_000, 60_000, 40_000
+FROM_STORIES, FROM_TEMPLATES, FROM_KINDS, FROM_ENTRIES = 70_000, 45_000, 90_000, 40_000  # generated once
 MINED_EVERY = 6  # rounds
 HARDEST, HARD_SHARE = 0.008, 0.1  # the very first may be contradictions indeed
 PARAPHRASE, NOT_CONTRADICTION, CONTRADICTION = 0, -1, 2
@@ -80,14 +78,13 @@ def turn(one: Example, chance: random.Random) -> Pair:
 class Trainer:
     """AdamW with a rate that falls with the time that is left, and the average of the last weights."""
 
-    def __init__(self, seconds: float, *, rate: float, batch: int) -> None:
+    def __init__(self, seconds: float) -> None:
         self.network = Network(drop=DROP).to(DEVICE)
         for name, learned in self.network.learned.items():
             learned.requires_grad_(not name.startswith(FIXED))
         self._weights = [one for one in self.network.learned.values() if one.requires_grad]
         self._average = [one.detach().clone() for one in self._weights]
-        self._rate, self._batch = rate, batch
-        self._optimizer = torch.optim.AdamW(self._weights, lr=rate, betas=(0.9, 0.98), weight_decay=0.01)
+        self._optimizer = torch.optim.AdamW(self._weights, lr=RATE, betas=(0.9, 0.98), weight_decay=0.01)
         self._encode = tokenizer().encode
         self._began, self._seconds, self._step = time.monotonic(), seconds, 0
 
@@ -100,9 +97,9 @@ class Trainer:
         encoded = [(self._encode(a, b), target) for a, b, target in pairs]
         chance.shuffle(encoded)
         batches = []
-        for at in range(0, len(encoded), self._batch * AT_ONCE):
-            some = sorted(encoded[at : at + self._batch * AT_ONCE], key=lambda one: len(one[0].ids))
-            batches += [some[i : i + self._batch] for i in range(0, len(some), self._batch)]
+        for at in range(0, len(encoded), BATCH * AT_ONCE):
+            some = sorted(encoded[at : at + BATCH * AT_ONCE], key=lambda one: len(one[0].ids))
+            batches += [some[i : i + BATCH] for i in range(0, len(some), BATCH)]
         chance.shuffle(batches)
         self.network.train()
         for batch in batches:
@@ -112,7 +109,7 @@ class Trainer:
     def _learn(self, encoded: Sequence[object], targets: torch.Tensor) -> None:
         self._step += 1
         for group in self._optimizer.param_groups:
-            group["lr"] = self._rate * min(1.0, (1 - self.time_left) / WARM) * max(0.01, self.time_left)
+            group["lr"] = RATE * min(1.0, self._step / WARM) * max(0.01, self.time_left)
         with torch.autocast(DEVICE, dtype=torch.bfloat16):
             logits = self.network(*make_batch(encoded))
         classes = F.log_softmax(logits.float(), dim=1)
@@ -196,7 +193,6 @@ def load_pools(own: OwnPairs, options: argparse.Namespace, chance: random.Random
         "stories": LiveStatements(chance).generate(FROM_STORIES),
         "templates": Templates(chance).made(FROM_TEMPLATES),
         "kinds": Kinds(chance).made(FROM_KINDS),
-        "aspects": Aspects(chance).generate(FROM_ASPECTS),
         "entries": generate_entry_pairs(chance, FROM_ENTRIES),
     }
     return {
@@ -214,10 +210,10 @@ def load_pools(own: OwnPairs, options: argparse.Namespace, chance: random.Random
     }
 
 
-def draw_round(pools: dict[str, list[Example]], chance: random.Random, batch: int) -> list[Example]:
+def draw_round(pools: dict[str, list[Example]], chance: random.Random) -> list[Example]:
     """Return the pairs of a round, each source with its share."""
     filled = {name: share for name, share in SHARES.items() if pools.get(name)}
-    unit = batch * ROUND / sum(filled.values())
+    unit = BATCH * ROUND / sum(filled.values())
     return [pair for name, share in filled.items() for pair in chance.choices(pools[name], k=round(unit * share))]
 
 
@@ -231,8 +227,6 @@ def main() -> None:
     parser.add_argument("--without-writers", nargs="*", default=[], metavar="WRITER", help="of subjects")
     parser.add_argument("--start", type=Path, help="changes from which to go on, such as those shipped")
     parser.add_argument("--seconds", type=float, default=175.0)
-    parser.add_argument("--rate", type=float, default=RATE)
-    parser.add_argument("--batch", type=int, default=BATCH)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     torch.manual_seed(options.seed)
@@ -241,17 +235,17 @@ def main() -> None:
     held_out = {name: written.pop(name) for name in {*UNSEEN, *options.hold_out}}
     pools = load_pools(OwnPairs(written, load_subjects(options.without_writers)), options, chance)
     calm = [pair for name in ("neighbours", "live") for pair in pools[name] if not pair.contradiction]
-    trainer, number = Trainer(options.seconds, rate=options.rate, batch=options.batch), 0
+    trainer, number = Trainer(options.seconds), 0
     if options.start:
         trainer.network.load(load_changes(options.start, hashlib.sha256(options.start.read_bytes()).hexdigest()))
     while trainer.time_left:
-        trainer.run_round([turn(one, chance) for one in draw_round(pools, chance, options.batch)], chance)
+        trainer.run_round([turn(one, chance) for one in draw_round(pools, chance)], chance)
         number += 1
         if number % MINED_EVERY == 0:
             pools["hard"] = find_hard(trainer, calm)
-            with trainer.averaged():
-                for name, examples in held_out.items():
-                    report(f"round {number}, {name}", examples, trainer)
+        with trainer.averaged():
+            for name, examples in held_out.items():
+                report(f"round {number}, {name}", examples, trainer)
     with trainer.averaged():
         export(trainer, options.out)
 
