@@ -251,6 +251,11 @@ def test_question_beside_short_statement_drops_nothing() -> None:
     ]
 
 
+@pytest.mark.parametrize("text", ["電池というのはどのくらい持つものですか。", "这台旧打印机还能用吗。"])
+def test_question_without_mark_states_nothing(text: str) -> None:
+    assert stated(text) == []
+
+
 def test_number_after_comma_is_contact_data() -> None:
     assert stated("有个群众来电,马某,13800005555,说家里裂缝了,必须两天内回复。") == []
 

@@ -76,3 +76,10 @@ def test_fact_of_kind_ranks_behind_shared_word() -> None:
     hits = [Hit(memory=WORK, similarity=0.4), Hit(memory=message, similarity=0.4)]
     first, *_ = rank_hits("Which search engine do we use now?", hits, depth="shallow", k=5, now=NOW)
     assert first.memory == message
+
+
+def test_rare_characters_rank_before_endings() -> None:
+    facts = [fact(content, "decision") for content in ("箇条書きにしますか、しませんか、します。", "和暦で。")]
+    hits = [Hit(memory=one, lexical=0.0) for one in facts]
+    found = rank_hits("日付はどの暦で表示しますか。", hits, depth="shallow", k=2, now=NOW)
+    assert found[0].memory.id == "和暦で。"

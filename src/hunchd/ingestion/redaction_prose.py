@@ -23,6 +23,7 @@ from hunchd.ingestion.redaction_words import (
     MARKS,
     NOUNS,
     OTHER_CODES,
+    PATTERNS,
     PHRASE_NAMES,
     QUESTIONS,
     SPARE,
@@ -41,10 +42,7 @@ _CODE_NAME: Final = re.compile(
     rf"|(?:{CODE_NOUNS})[ -]{_OF}(?:ال|ה)?(?:{CODE_PURPOSES})\w{{0,12}}|{NOUNS}",
     re.IGNORECASE,
 )
-_UNIT: Final = (
-    r"(?:[mµn]?s|se[ck]\w*|min\w*|h|hours?|days?|times|lines?|digits?|char\w*|bytes?|[kmg]i?b|users?|rows?|items?|requests?"
-    r"|files?|zeichen|zeilen|stellen|stunden|символ\w*|строк\w*|секунд\w*)\b"
-)
+_UNIT: Final = PATTERNS["code_unit"]
 _CODE: Final = re.compile(
     r"(?<![A-Za-z0-9_.,#-])(?:[A-Z]{1,3}-)?(?:\d{4,8}(?:-[A-Z][a-z]{3,12})?|\d{3}[ -]\d{3}(?:[ -]\d{3})?"
     rf"|\d{{4}}[ -]\d{{4}})(?![A-Za-z_\d%(]|[.,:/-]\d|[ -]?{_UNIT})"
@@ -56,11 +54,7 @@ _CLOSING: Final = re.compile(
     rf"[\"'”»」\]】)]?(?:[ ]?[,(（–-][ ]?|[ ]?(?:{COPULAS}|as|como|als|作为|为|は)[ ]?)(?:[^\s\d.;:=]{{1,14}} ){{0,4}}",
     re.IGNORECASE,
 )
-_ENTERED: Final = re.compile(
-    r"\b(?:use|enter|type)(?: the)?(?: code)? (?P<code>\d{4,8})"
-    r" to (?:sign|log|verify|confirm|unlock|finish|complete|reset|change)(?: ?in| your|\W{0,2}$)",
-    re.IGNORECASE,
-)
+_ENTERED: Final = re.compile(PATTERNS["entered_code"], re.IGNORECASE)
 # Any other code, if it is said to be a number and is not one for reading: "code for the lockbox is …".
 _PLAIN_NAME: Final = re.compile(rf"(?<![a-z])(?:{CODE_NOUNS}|2fa\b|verification\b)", re.IGNORECASE)
 _SAID: Final = re.compile(
@@ -154,12 +148,7 @@ _SPOKEN: Final = re.compile(
     re.IGNORECASE,
 )
 # A word and a number in quotes, on a line that names a password before or behind them.
-_QUOTED: Final = re.compile(
-    r"\b(?:to|is|was|now|use|type|try|enter|as|with) [\"“„«](?P<value>[A-Za-z]{4,}\d{1,4})[\"”“»]"
-    r"(?=[^\n]{0,60}\b(?:password|pass|pw)\b)"
-    r"|\b(?:password|pass|pw)\b[^\n;={}()]{0,60} (?:is|was|now|as|to) [\"“„«](?P<later>[A-Za-z]{4,}\d{1,4})[\"”“»]",
-    re.IGNORECASE,
-)
+_QUOTED: Final = re.compile(PATTERNS["quoted_password"], re.IGNORECASE)
 _BELOW: Final = re.compile(
     r"(?:key|token|secret|passw(?:or)?d|credentials?)(?: \w{1,10})?:?[ \t]*\r?\n"
     r"[ \t]*(?P<value>[\w+/=~.-]{12,200})[ \t]*$",

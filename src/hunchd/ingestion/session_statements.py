@@ -308,7 +308,8 @@ def _names_secret(sentence: str) -> bool:
 
 
 def _is_question(sentence: str) -> bool:
-    return sentence.rstrip("\"')»”」 ").endswith(("?", "？"))
+    """Return True for a question; Japanese and Chinese also ask by the last word, with a full stop or no mark."""
+    return sentence.rstrip("\"')»”」 。").endswith(("?", "？", "か", "かね", "かな", "吗"))
 
 
 def _join_adjacent(sentences: Sequence[_JudgedSentence]) -> Iterator[_JudgedSentence]:

@@ -79,6 +79,7 @@ ASKED_SCORE: Final = 5.0  # a fact of the kind that the question asks for, times
 ASKED_SCORE_WITHOUT_WORD: Final = 2.0  # the same in a foreign language if it shares no word
 ABOUT_USER_SCORE: Final = 20.0  # the same if the question is about the user
 CHARACTER_SCORE: Final = 12.0  # the same for the share of the question's characters, in a script that has no vectors
+MESSAGE_SHARE: Final = 0.6  # of that score, for a message by the user
 LAST_SAID_SCORE: Final = 3.0  # of the facts about the user, the newest; of those in several scripts, the question's
 LENGTH_FACTOR: Final = 1.0  # times the natural logarithm of its length relative to the mean
 MEAN_LENGTH: Final = 15  # words
@@ -87,6 +88,7 @@ FULL_WEIGHT_WORDS: Final = 5  # words of a question with full weight
 HALVING_WORDS: Final = 8  # further words after which the weight is halved
 _TOOL_EVENTS: Final = frozenset({MessageType.CALL, MessageType.RESULT})
 _MAX_LOWER_GROWTH: Final = 3  # maximum growth of a text in lower case; it never shrinks
+_WORD_PART: Final = re.compile(r"[0-9a-z]+|[\u30a1-\u30fa\u30fc]{2,}|[\u3400-\u9fff\uac00-\ud7af]")
 MAX_INDEXED: Final = 8_000  # characters read per text
 
 
@@ -411,9 +413,20 @@ def _score_kinds(
         return scores, shares >= ASKED, is_about_user
     # The embedding model cannot read the question, so that a fact of its kind may answer it in entirely other words.
     is_stated = (shares >= ASKED) & [hit.memory.source.get("type") == "session" for hit in hits]
-    common = np.array([len(set(query) & set(hit.memory.content)) for hit in hits])
-    scores += is_stated * CHARACTER_SCORE * common / max(1, len(set(query)))
+    is_said = np.array([hit.memory.source.get("event") == MessageType.USER.value for hit in hits], np.bool_)
+    common = _share_parts(query, [hit.memory.content for hit in hits])
+    scores += (is_stated + MESSAGE_SHARE * is_said) * CHARACTER_SCORE * common
+    is_stated |= is_said & (common >= MIN_COVERED_IF_ASKED)
     return scores, shares >= ASKED, is_about_user | is_stated
+
+
+def _share_parts(query: str, texts: Sequence[str]) -> Table:
+    """Return the share of the question's Han characters and foreign words in each text, by their rarity among these."""
+    parts = sorted(set(_WORD_PART.findall(query.lower())))
+    contains = np.array([[one in text.lower() for one in parts] for text in texts], np.float64)
+    weights = np.log((1 + len(texts)) / (0.5 + contains.sum(axis=0)))
+    shares: Table = contains @ weights / max(weights.sum(), 1e-9)
+    return shares
 
 
 def _find_answers(

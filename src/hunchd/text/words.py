@@ -7,13 +7,14 @@ share a core, and each adds words of its own.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection
 from functools import lru_cache
 from typing import Final
 
 from hunchd.text.identifiers import find_subwords
-from hunchd.text.scripts import WORD, find_words, normalize_letters
+from hunchd.text.scripts import WORD, find_words, has_special_words, normalize_letters
 
 _LATIN: Final = (range(0xC0, 0x250), range(0x1E00, 0x1F00))
 _LIGATURES: Final = {"æ": "ae", "œ": "oe", "ø": "o", "ß": "ss", "đ": "d", "ð": "d", "ħ": "h", "ł": "l", "þ": "th"}
@@ -123,6 +124,11 @@ def tokenize(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
+# Beside Han or katakana, a pair of hiragana is an ending or a particle.
+_CONTENT_SCRIPT: Final = re.compile(r"[\u30a1-\u30fa\u3400-\u9fff]")
+_INFLECTION: Final = re.compile(r"[\u3041-\u309f]{2}")
+
+
 def extract_terms(text: str) -> list[str]:
     """Return the distinct content words of a text, without stop words.
 
@@ -131,6 +137,8 @@ def extract_terms(text: str) -> list[str]:
     text = normalize_letters(text)
     words = dict.fromkeys(word.lower() for word in (*find_words(text), *find_subwords(text)))
     empty = _find_foreign_stop_words(words)
+    if has_special_words(text) and _CONTENT_SCRIPT.search(text):
+        empty |= {word for word in words if _INFLECTION.fullmatch(word)}
     return [
         word
         for word in words
