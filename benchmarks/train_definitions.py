@@ -42,10 +42,9 @@ class Example:
     """Candidates of one question: features, places, and which are accepted."""
 
     def __init__(self, index: CodeIndex, accept: Sequence[dict[str, Any]], inputs: tuple[Any, ...]) -> None:
-        query, matches, totals, cosines = inputs
-        near = np.zeros(len(index.chunk_files), "<f4") if cosines is None else cosines
+        query, matches, totals, near, best = inputs
         chosen = definitions._select_candidates(matches, near, totals[index.chunk_files] > 0)
-        found = definitions.compute_features(index, query, matches, totals, near, chosen)
+        found = definitions.compute_features(index, query, matches, totals, near, best, chosen)
         self.names, self.features = tuple(found), np.stack(list(found.values()), axis=1)
         self.places = [
             (index.paths[index.chunk_files[at]], *map(int, index.chunk_lines[at, :2])) for at in chosen.tolist()

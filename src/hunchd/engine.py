@@ -57,7 +57,7 @@ from hunchd.features.observation.log_watcher import LogWatcher
 from hunchd.features.observation.project_watcher import ProjectWatcher
 from hunchd.features.patterns.pattern_mining import PatternMiner
 from hunchd.features.search.code_cards import CardEmbedder
-from hunchd.features.search.code_search import CodeSearchService, add_code_results
+from hunchd.features.search.code_search import CodeSearchService
 from hunchd.features.search.expansion import expand, expand_memory
 from hunchd.features.search.search_service import PROMPT_TIMEOUT_SECONDS, SearchService, build_own_request, join_answers
 from hunchd.features.sessions.session_reader import create_session_reader
@@ -89,6 +89,7 @@ from hunchd.protocol.responses import (
 from hunchd.protocol.search_results import ExpandAnswer, SearchAnswer, SearchResult
 from hunchd.protocol.settings_answers import CheckAnswer, ProjectChange, SettingAnswer, SettingChange, SettingsAnswer
 from hunchd.protocol.status_answers import StatusAnswer
+from hunchd.retrieval.merging import merge_results
 from hunchd.retrieval.outdated_messages import put_current_first
 
 DRAIN_TIMEOUT_SECONDS = 0.8  # seconds that a shutdown waits for the store
@@ -401,7 +402,8 @@ class Engine:
         )
         answer = structs.replace(answer, took_ms=round((time.perf_counter() - began) * 1_000, 2))
         if code.results or code.degraded:
-            answer = add_code_results(answer, code, query.intent, request.k)
+            results = merge_results(code.results, answer.results, query.intent, request.k)
+            answer = answer.with_results(results, code.degraded)
         if not answer.results:  # without results, problems such as unfinished indexing must be reported
             answer = answer.with_results((), self._health.list_problems([project]))
         return self._maintenance.record_search(request.query, project.id, answer)

@@ -130,3 +130,19 @@ def test_query_task_prefers_documents() -> None:
 def test_history_question_counts_the_changelog_most() -> None:
     asked, plain = compute_role_factors("when was parallel exec added"), compute_role_factors("parallel exec")
     assert asked[Role.CHANGELOG] >= asked[Role.SOURCE] > plain[Role.CHANGELOG]
+
+
+@pytest.mark.parametrize(
+    ("text", "relation"),
+    [
+        ("what calls apply_discount?", "uses"),
+        ("Which parts make use of the helper that cuts names?", "uses"),
+        ("What uses the code for this: How is it done?", "uses"),
+        ("Which test covers the discount?", "tests"),
+        ("Is there a page on discounts?", "describes"),
+        ("Which pattern does it use for names?", None),
+        ("tests for the discount", None),
+    ],
+)
+def test_query_relation_follows_wording(text: str, relation: str | None) -> None:
+    assert parse_query(text).relation == relation

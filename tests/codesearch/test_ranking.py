@@ -58,6 +58,12 @@ class Shop:
     def ask(self, text: str) -> list[str]:
         return [file.path for file in rank(self.index, parse_query(text), PredictionScores()).files]
 
+    def find(self, text: str) -> list[tuple[str, ...]]:
+        """Return the path and the reasons of each result."""
+        query = parse_query(text)
+        results = build_results(self.index, query, rank(self.index, query, PredictionScores()), frozenset())
+        return [(result.path, *result.reasons) for result in results]
+
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
@@ -84,7 +90,22 @@ def test_rank_symbol_finds_its_definition(shop: Shop) -> None:
 def test_question_for_callers_leaves_out_the_definition(shop: Shop) -> None:
     shop.save({"shop/till.py": "def pay(price):\n    return apply_discount(price)\n"})
     assert shop.ask("where is apply_discount defined?")[0] == "shop/prices.py"
-    assert shop.ask("what calls apply_discount?")[0] == "shop/till.py"
+    assert shop.find("what calls apply_discount?")[0][:2] == ("shop/till.py", "uses apply_discount")
+
+
+def test_question_describing_definition_brings_its_users(shop: Shop) -> None:
+    shop.save({"shop/till.py": "def pay(amount):\n    due = amount\n    return apply_discount(due)\n"})
+
+    results = dict(one[:2] for one in shop.find("which code makes use of what lowers a price by a rate?")[:2])
+
+    assert results["shop/till.py"] == "uses apply_discount"
+
+
+def test_question_for_test_brings_what_mentions_definition(shop: Shop) -> None:
+    shop.save({"tests/test_rates.py": "def test_three():\n    left = 7\n    assert apply_discount(left) == 4\n"})
+    results = dict(one[:2] for one in shop.find("which test covers what lowers a price by a rate?")[:2])
+
+    assert results["tests/test_rates.py"] == "tests apply_discount"
 
 
 def test_results_users_contain_the_exact_name(shop: Shop) -> None:

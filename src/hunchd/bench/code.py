@@ -180,10 +180,7 @@ class _BenchmarkIndex:
         self.build_record = {"files": len(files), "seconds": round(took, 1), "megabytes": round(size / 1e6, 2)}
 
     def rank_paths(self, system: str, query: str) -> list[str]:
-        """Return the paths that `system` finds for a query, best first.
-
-        `system` is one of SYSTEMS. The paths include tests and documents.
-        """
+        """Return the paths that `system` finds for a query, best first."""
         if system == "BM25":
             return [self._paths[number] for number in self._plain.rank_texts(query)[:CUTOFF]]
         code_query = parse_query(query)
@@ -209,24 +206,21 @@ def _iterate_outlines(root: Path) -> Iterator[tuple[FileOutline, str]]:
 def _read_questions(path: Path) -> list[CodeQuestion]:
     with path.open(encoding="utf-8") as lines:
         raw = [json.loads(line) for line in lines if line.strip()]
-    return [_parse_question(one) for one in raw]
+    return [
+        CodeQuestion(
+            one["repo"], one["query"], frozenset((*one["relevant"], *one.get("secondary", ()))), one.get("category", "")
+        )
+        for one in raw
+    ]
 
 
 def _read_rankings(path: Path) -> dict[tuple[str, str], dict[str, tuple[list[str], float]]]:
-    """Return the rankings that other systems produced for each question.
-
-    Each ranking comes with the time in milliseconds that it took.
-    """
+    """Return the rankings that other systems produced for each question."""
     rankings: dict[tuple[str, str], dict[str, tuple[list[str], float]]] = defaultdict(dict)
     for line in path.read_text("utf-8").splitlines():
         raw = json.loads(line)
         rankings[raw["repo"], raw["query"]][raw["system"]] = (raw["ranked"], float(raw.get("ms", 0.0)))
     return rankings
-
-
-def _parse_question(raw: Mapping[str, Any]) -> CodeQuestion:
-    relevant = frozenset((*raw["relevant"], *raw.get("secondary", ())))
-    return CodeQuestion(raw["repo"], raw["query"], relevant, raw.get("category", ""))
 
 
 def _render_table(

@@ -145,10 +145,7 @@ def _find_spans(outline: FileOutline, lines: Sequence[str]) -> list[_Span]:
 
 
 def _group_constants(outline: FileOutline, spans: Sequence[_Span], lines: Sequence[str]) -> list[_Span]:
-    """Return a span for each run of top-level constants that are too small for a separate chunk.
-
-    A blank line ends a run, except in an indented block.
-    """
+    """Return a span for each run of small top-level constants; outside an indented block, a blank line ends a run."""
     owner = _find_owners(spans, len(lines))
     runs: list[list[Symbol]] = []
     for symbol in outline.symbols:

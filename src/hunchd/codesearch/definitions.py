@@ -15,6 +15,7 @@ import numpy as np
 from hunchd.codesearch.chunks import ChunkClass
 from hunchd.codesearch.index import Array, CodeIndex, Matches
 from hunchd.codesearch.query import CodeQuery
+from hunchd.codesearch.relations import find_targets, rate_relations
 from hunchd.codesearch.roles import Role
 
 CANDIDATES: Final = 150  # best chunks by each signal
@@ -31,25 +32,41 @@ class RankedChunk(NamedTuple):
     number: int
     score: float
     cosine: float
+    related_name: str = ""  # name that it uses, tests or describes, if that was asked
 
 
 def rank_chunks(
-    index: CodeIndex, query: CodeQuery, matches: Matches, totals: Array, cosines: Array | None, *, most: int
+    index: CodeIndex,
+    query: CodeQuery,
+    matches: Matches,
+    totals: Array,
+    cosines: Array | None,
+    best_cosines: Array | None,
+    *,
+    most: int,
 ) -> list[RankedChunk]:
     """Rank chunks for a question; `totals` are the scores of their files.
 
-    `cosines` contains, for each chunk, the cosine of its vector with the vector of the question. Chunks of files with
-    a score of 0 are left out, and so are those that overlap a better one.
+    `cosines` contains the cosine of each chunk with the question, and `best_cosines` the highest of each file. Chunks
+    of files that score 0 are left out unless they are related to what is asked, those of files that score less always.
     """
     files = index.chunk_files
     near = np.zeros(len(files), "<f4") if cosines is None else cosines
+    best = np.zeros(len(index.paths), "<f4") if best_cosines is None else best_cosines
     candidates = _select_candidates(matches, near, totals[files] > 0)
     if not len(candidates):
         return []
-    features = compute_features(index, query, matches, totals, near, candidates)
-    scores = np.zeros(len(candidates), "<f4")
-    for name, values in features.items():
-        scores += np.float32(WEIGHTS.get(name, 0.0)) * values
+
+    def score(numbers: Array) -> Array:
+        features = compute_features(index, query, matches, totals, near, best, numbers)
+        return np.asarray(sum(np.float32(WEIGHTS.get(name, 0.0)) * values for name, values in features.items()))
+
+    scores, names = score(candidates), dict[int, str]()
+    if query.relation is not None:
+        targets = find_targets(index, query, candidates, scores)
+        gains, names = rate_relations(index, query.relation, targets)
+        candidates = np.union1d(candidates, [chunk for chunk in names if totals[files[chunk]] >= 0]).astype("<i8")
+        scores = score(candidates) + gains[candidates]
     chunks: list[RankedChunk] = []
     spans: dict[int, list[tuple[int, int]]] = {}
     for at in np.argsort(-scores, kind="stable").tolist():
@@ -58,14 +75,14 @@ def rank_chunks(
         own = spans.setdefault(file, [])
         if len(own) < PER_FILE and all(end < first or last < start for first, last in own):
             own.append((start, end))
-            chunks.append(RankedChunk(file, number, float(scores[at]), float(near[number])))
+            chunks.append(RankedChunk(file, number, float(scores[at]), float(near[number]), names.get(number, "")))
             if len(chunks) == most:
                 break
     return chunks
 
 
 def compute_features(
-    index: CodeIndex, query: CodeQuery, matches: Matches, totals: Array, near: Array, candidates: Array
+    index: CodeIndex, query: CodeQuery, matches: Matches, totals: Array, near: Array, best: Array, candidates: Array
 ) -> dict[str, Array]:
     """Return the features of `candidates` by name."""
     files = index.chunk_files[candidates]
@@ -82,7 +99,7 @@ def compute_features(
         "covered": shares[candidates],
         "cosine": near[candidates],
         "nearest": np.clip((near[candidates] - nearest.min()) / max(float(np.ptp(nearest)), 1e-3), -0.5, 1.0),
-        "best cosine": find_best_cosines(index, near)[files],
+        "best cosine": best[files],
         "size": np.log(np.maximum(size, 1)) / 4,
         "small": size < SMALL,
         "list": classes == ChunkClass.LIST,

@@ -5,7 +5,7 @@ The index consists of a base segment, and a segment with the files changed since
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +17,6 @@ import numpy.typing as npt
 from hunchd.codesearch import segment as segments
 from hunchd.codesearch.chunks import ChunkClass
 from hunchd.codesearch.segment import Segment
-from hunchd.codesearch.terms import hash_name
 from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norms
 
 BASE: Final = "code-base.index"
@@ -36,10 +35,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Open segment of the index, with arrays precomputed for scoring.
-
-    `alive` is True for the files in the segment that have been neither deleted nor replaced by a newer segment.
-    """
+    """Open segment of the index, with arrays precomputed for scoring."""
 
     segment: Segment
     first: int  # number of the part's first file in the whole index
@@ -66,15 +62,7 @@ class CodeIndex:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file_stamps: tuple[tuple[int, int], ...] = ()
-        self.parts: tuple[Part, ...] = ()
-        self.paths: tuple[str, ...] = ()
-        self.numbers: dict[str, int] = {}
-        self.by_name: dict[str, list[tuple[str, int]]] = {}  # file name → path and number of each existing file
-        self.roles: Array = np.zeros(0, "<u1")
-        self.alive: Array = np.zeros(0, "?")
-        self.chunk_files: Array = np.zeros(0, "<i4")
-        self.chunk_lines: Array = np.zeros((0, 3), "<u4")
-        self.chunk_classes: Array = np.zeros(0, "<u1")
+        self._open(None, None, {})
 
     def __len__(self) -> int:
         return int(self.alive.sum())
@@ -84,7 +72,7 @@ class CodeIndex:
         return self._read_stamps() != self._file_stamps
 
     def _read_stamps(self) -> tuple[tuple[int, int], ...]:
-        return tuple(_read_stamp(self._folder / name) for name in (BASE, CHANGED_FILE))
+        return tuple(read_stamp(self._folder / name) for name in (BASE, CHANGED_FILE))
 
     def refresh(self) -> bool:
         """Open the newest index; return True if it has changed."""
@@ -111,28 +99,22 @@ class CodeIndex:
             parts.append(_build_part(segment, sum(len(part.segment.paths) for part in parts), alive))
         self.parts = tuple(parts)
         self.paths = tuple(path for part in parts for path in part.segment.paths)
-        self.alive = np.concatenate([np.zeros(0, "?"), *(part.alive for part in parts)])
-        self.roles = np.concatenate([np.zeros(0, "<u1"), *(part.segment.roles for part in parts)])
-        self.chunk_files = np.concatenate([np.zeros(0, "<i4"), *(one.segment.file_of + one.first for one in parts)])
-        self.chunk_lines = np.concatenate([np.zeros((0, 3), "<u4"), *(part.segment.lines for part in parts)])
-        self.chunk_classes = np.concatenate([np.zeros(0, "<u1"), *(part.segment.classes for part in parts)])
+        self.alive = _join_arrays("?", (part.alive for part in parts))
+        self.roles = _join_arrays("<u1", (part.segment.roles for part in parts))
+        self.chunk_files = _join_arrays("<i4", (part.segment.file_of + part.first for part in parts))
+        self.chunk_lines = _join_arrays("<u4", (part.segment.lines for part in parts)).reshape(-1, 3)
+        self.chunk_classes = _join_arrays("<u1", (part.segment.classes for part in parts))
+        self.chunk_names = _join_arrays("<u4", (part.segment.names for part in parts))
         self.numbers = {path: at for at, path in enumerate(self.paths) if self.alive[at]}
-        self.by_name = {}
+        self.by_name: dict[str, list[tuple[str, int]]] = {}  # file name → path and number of each existing file
         for path, at in self.numbers.items():
             self.by_name.setdefault(path.rpartition("/")[2], []).append((path, at))
 
-    def match(
-        self,
-        terms: Mapping[int, float],
-        factors: Mapping[ChunkClass, float] = MappingProxyType({}),
-        *,
-        left_out: Sequence[str] = (),
-    ) -> Matches:
+    def match(self, terms: Mapping[int, float], factors: Mapping[ChunkClass, float] = MappingProxyType({})) -> Matches:
         """Score every chunk and file by `terms`.
 
-        `terms` maps each term to its weight. The scores of chunks of a class are multiplied by its factor, and chunks
-        that define a name in `left_out` score 0. The time taken is linear in the number of postings (occurrences of
-        the terms in chunks).
+        `terms` maps each term to its weight. The scores of chunks of a class are multiplied by its factor. The time is
+        linear in the number of postings (occurrences of the terms in chunks).
         """
         files, total, chunk_total = len(self.paths), 0.0, 1e-6
         whole, coverage = np.zeros(files, "<f4"), np.zeros(files, "<f4")
@@ -158,14 +140,11 @@ class CodeIndex:
                 gain = weight * file_rarity * sums * LARGEST_GAIN / (sums + part.file_norms[owners])
                 whole[owners + part.first] += gain
                 coverage[owners + part.first] += weight * file_rarity
-        words = np.concatenate([np.zeros(0, "<f4"), *scores])
-        shares = np.concatenate([np.zeros(0, "<f4"), *rarities]) / np.float32(chunk_total)
+        words, shares = _join_arrays("<f4", scores), _join_arrays("<f4", rarities) / np.float32(chunk_total)
         decayed_scores = np.zeros(files, "<f4")
         weighed_classes = np.array([factors.get(one, 1.0) for one in ChunkClass], "<f4")
         for part, score in zip(self.parts, scores, strict=True):
             score *= weighed_classes[part.segment.classes]
-            for name in left_out:
-                score[part.segment.get_postings(hash_name(name))[0]] = 0.0
             span = slice(part.first, part.first + len(part.segment.paths))
             decayed_scores[span] = _score_files(part.segment, score)
         for array in (decayed_scores, whole, coverage):
@@ -173,24 +152,29 @@ class CodeIndex:
         return Matches(decayed_scores, whole, coverage / max(total, 1e-6), tuple(scores), words, shares)
 
     def find_definers(self, term: int) -> tuple[Array, Array]:
-        """Return the existing files that define a name, with weights.
-
-        A weight says how much the definition counts. `term` is the name's term, as returned by `hash_name`.
-        """
-        files, worth = [np.zeros(0, "<i4")], [np.zeros(0, "<f4")]
+        """Return the existing files that define a name, with weights."""
+        files, worth = list[Array](), list[Array]()
         for part in self.parts:
             chunks, weights = part.segment.get_postings(term)
             owners = part.segment.file_of[chunks]
             alive = part.alive[owners]
             files.append(owners[alive] + part.first)
             worth.append(weights[alive].astype("<f4"))
-        every, value = np.concatenate(files), np.concatenate(worth)
+        every, value = _join_arrays("<i4", files), _join_arrays("<f4", worth)
         order = np.argsort(every, kind="stable")
         every, value = every[order], value[order]
         if not len(every):
             return every, value
         starts = np.flatnonzero(np.concatenate(([True], every[1:] != every[:-1])))
         return every[starts], np.maximum.reduceat(value, starts)
+
+    def find_mentions(self, term: int) -> Array:
+        """Return the numbers of the chunks of existing files that contain `term`."""
+        begins = np.cumsum([0, *(len(part.segment.file_of) for part in self.parts)])
+        chunks = _join_arrays(
+            "<i8", (one.segment.get_postings(term)[0] + at for one, at in zip(self.parts, begins, strict=False))
+        )
+        return chunks[self.alive[self.chunk_files[chunks]]]
 
     def find_best_chunk(self, file: int, matches: Matches) -> tuple[Segment, int, float]:
         """Return the best chunk of a file with its score."""
@@ -215,11 +199,15 @@ class CodeIndex:
 
     def get_card_keys(self) -> Array:
         """Return the hash of the card of each chunk."""
-        return np.concatenate([np.zeros(0, "<u8"), *(part.segment.keys for part in self.parts)])
+        return _join_arrays("<u8", (part.segment.keys for part in self.parts))
 
     def iterate_languages(self) -> Iterator[str]:
         """Yield the language of each file, in order."""
         return (language for part in self.parts for language in part.segment.languages)
+
+
+def _join_arrays(dtype: str, arrays: Iterable[Array]) -> Array:
+    return np.concatenate([np.zeros(0, dtype), *(array.ravel() for array in arrays)])
 
 
 def _build_part(segment: Segment, first: int, alive: Array) -> Part:
@@ -260,7 +248,8 @@ def _score_files(segment: Segment, scores: Array) -> Array:
     return decayed_scores
 
 
-def _read_stamp(path: Path) -> tuple[int, int]:
+def read_stamp(path: Path) -> tuple[int, int]:
+    """Return the modification time and the number of a file, or zeros."""
     try:
         file_stat = path.stat()
     except OSError:

@@ -14,6 +14,7 @@ from hunchd.text.words import QUESTION_STOP_WORDS
 
 Intent = Literal["code", "history", "symbol", "task"]
 Form = Literal["question", "symbol", "report"]
+Relation = Literal["uses", "tests", "describes"]  # of the answer to the definition that is asked about
 
 BODY_WEIGHT: Final = 0.3  # weight of a word that occurs only in the prose of an error report
 CODE_WEIGHT: Final = 0.7  # weight of a name in the code of an error report
@@ -46,7 +47,7 @@ BESIDE: Final = 0.7  # factor of sources if something else is asked for
 NAMED_ROLE_WEIGHT: Final = 1.0  # factor of a role that the question mentions without asking for it
 _ROLE_WORDS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
     (Role.TEST, re.compile(r"(?i)\b(unit |integration |regression )?(tests?|specs?|test ?cases?|fixtures?)\b")),
-    (Role.DOCS, re.compile(r"(?i)\b(docs?|documentation|documented|readme|guides?|tutorials?|contributing)\b")),
+    (Role.DOCS, re.compile(r"(?i)\b(docs?|documentation|documented|manual|readme|guides?|tutorials?|contributing)\b")),
     (Role.EXAMPLE, re.compile(r"(?i)\b(examples?|samples?|demos?|benchmarks?)\b")),
     (
         Role.CONFIG,
@@ -62,10 +63,19 @@ _REQUEST_PATTERN = (
     r"|\b(?:where|which|what)\b[^?]*\b(?:{verbs})\b"
 )
 _WANTS: Final[tuple[tuple[Role, re.Pattern[str]], ...]] = (
-    (Role.TEST, re.compile(_REQUEST_PATTERN.format(words=r"\btests?|\bspecs?|test ?cases?", verbs="tested|covered"))),
+    (
+        Role.TEST,
+        re.compile(
+            _REQUEST_PATTERN.format(words=r"\btests?|\bspecs?|test ?cases?", verbs="tested|covered")
+            + r"|\btests? (?:checks?|covers?|exercises?|verif(?:y|ies))\b|\bin the test suite\b"
+        ),
+    ),
     (
         Role.DOCS,
-        re.compile(_REQUEST_PATTERN.format(words=r"\bdocs?|documentation|guides?|tutorials?", verbs="documented")),
+        re.compile(
+            _REQUEST_PATTERN.format(words=r"\bdocs?|documentation|guides?|tutorials?", verbs="documented")
+            + r"|^\W*(?:which|what|(?:is|are) there (?:a|any)) (?:pages?|chapters?|docs?|guides?)\b"
+        ),
     ),
     (Role.EXAMPLE, re.compile(_REQUEST_PATTERN.format(words=r"\bexamples?|samples?|demos?", verbs="demonstrated"))),
 )
@@ -87,10 +97,15 @@ _TASK = re.compile(
     r"\b(?:commits?|branch\w*|pull requests?|prs?|contribut\w+|tests?|change ?log|releas\w+)\b"
     r"|\b(?:which|what)\b.*\bversions?\b.*\bsupport|\bwhat does ci\b|\bruns? (?:in ci|before (?:a|each|every) commit)\b"
 )
-# "what calls parse_query", "where is parse_query used": the question asks for all places but the definition.
+# "what calls parse_query", "which parts consult …": the question asks for the users of what it names or describes.
+_USE_VERB = (
+    r"(?:calls?|invokes?|uses?|makes? use of|consults?|depends? (?:up)?on|rel(?:y|ies) (?:up)?on|consumes?|imports?)"
+)
+_ASKS = re.compile(r"(?i)^\W*(?:what|which|where|is|are)\b")
+_NOUNS = r"(?:(?!(?:do|does|did|can|may|should|is|are) )[\w-]+ ){1,3}"
 _USERS = re.compile(
-    r"(?i)^\W*(?:(?:what|who|which \w+)\s+(?:else\s+|all\s+)?(?:calls?|invokes?|uses?)\b"
-    r"|where\b[^?]*\b(?:called|used|invoked)\b)"
+    rf"(?i)^\W*(?:(?:what|who)\s+(?:else\s+|all\s+)?|which {_NOUNS}?){_USE_VERB}\b"
+    r"|^\W*where\b[^?]*\b(?:called|used|invoked|consumed)\b"
 )
 # "which levels are supported", "what is the default size": the question asks for names or values.
 _LIST = re.compile(
@@ -125,8 +140,13 @@ class CodeQuery:
     factors: Mapping[Role, float] = field(default_factory=lambda: ROLE_FACTORS)
     form: Form = "question"
     asks_list: bool = False  # constants, enumerations and tables answer it
-    users_of: tuple[str, ...] = ()  # names whose uses are asked for
     is_sentence: bool = False  # a person asks in words for the place; keywords ask for files
+    relation: Relation | None = None
+
+    @property
+    def users_of(self) -> tuple[str, ...]:
+        """Names whose uses are asked for."""
+        return tuple(name for name in self.symbols if not name.isupper()) if self.relation == "uses" else ()
 
 
 def parse_query(text: str) -> CodeQuery:
@@ -134,20 +154,14 @@ def parse_query(text: str) -> CodeQuery:
     text = text.strip()
     if is_report(text):
         return _parse_report_query(text, read_report(text))
-    if _USERS.search(text) and (names := _find_symbols(text)):
-        return CodeQuery(
-            text=text,
-            gist=text,
-            intent="code",
-            terms=dict.fromkeys([extract_identifier_terms(name)[-1] for name in names], 1.0),
-            factors=compute_role_factors(text),
-            users_of=tuple(names),
-        )
     plain = text.strip("`'\"?! ")
     is_symbol = _SYMBOL.match(plain) is not None
+    factors = compute_role_factors(text)
     intent: Intent = (
         "symbol" if is_symbol else "history" if _HISTORY.search(text) else "task" if _TASK.search(text) else "code"
     )
+    relation = _find_relation(text, factors) if intent in ("code", "task") else None
+    is_sentence = not is_symbol and intent != "task" and _get_function_share(text) >= LEAST_FUNCTION_WORDS
     return CodeQuery(
         text=text,
         gist=text,
@@ -155,11 +169,20 @@ def parse_query(text: str) -> CodeQuery:
         terms=dict.fromkeys(extract_terms(text), 1.0) if is_symbol else _weigh_terms(text),
         symbols={plain.removesuffix("()"): 1.0} if is_symbol else dict.fromkeys(_find_symbols(text), 1.0),
         paths=tuple(_PATH.findall(text)),
-        factors=compute_role_factors(text),
+        factors=factors,
         form="symbol" if is_symbol else "question",
         asks_list=intent == "code" and _LIST.search(text) is not None,
-        is_sentence=not is_symbol and intent != "task" and _get_function_share(text) >= LEAST_FUNCTION_WORDS,
+        is_sentence=is_sentence or relation is not None,
+        relation=relation,
     )
+
+
+def _find_relation(text: str, factors: Mapping[Role, float]) -> Relation | None:
+    if _USERS.search(text):
+        return "uses"
+    if not _ASKS.search(text):
+        return None
+    return "tests" if factors[Role.TEST] == ASKED_FOR else "describes" if factors[Role.DOCS] == ASKED_FOR else None
 
 
 def _get_function_share(text: str) -> float:
@@ -210,20 +233,14 @@ def _parse_report_query(text: str, report: Report) -> CodeQuery:
 
 
 def _find_symbols(text: str) -> list[str]:
-    """Return the names in a text written like code.
-
-    Such names contain inner capitals, underscores or dots, or start with a capital in the middle of a sentence.
-    """
+    """Return the names in a text written like code."""
     begins = {begin_match[1] for begin_match in _BEGINS.finditer(text)}
     names = [name for name in find_identifiers(text) if _NAME_IN_TEXT.search(name) and name not in begins]
     return list(dict.fromkeys([*names, *_DOTTED_NAME.findall(text)]))
 
 
 def _weigh_terms(question: str) -> dict[int, float]:
-    """Return the terms of a question with their weights.
-
-    Words with which people ask weigh little, and function words nothing, unless there are no others.
-    """
+    """Return the terms of a question with their weights."""
     terms: dict[int, float] = {}
     words = [word for word in find_identifiers(question) if word.lower() not in QUESTION_STOP_WORDS]
     for word in words:

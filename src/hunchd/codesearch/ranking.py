@@ -48,10 +48,7 @@ MOST_DEFINERS: Final = 20  # files that define a name: a name with more definers
 
 @dataclass(frozen=True, slots=True)
 class PredictionScores:
-    """Scores of the files suggested by history, keyed by path.
-
-    `gist` contains the scores for the gist of a question, and `whole` those for the whole text of an error report.
-    """
+    """Scores of the files suggested by history, keyed by path."""
 
     gist: Mapping[str, float] = field(default_factory=dict)
     whole: Mapping[str, float] = field(default_factory=dict)
@@ -96,11 +93,7 @@ def rank(
     `eligible_files` says whether a file may be shown.
     """
     meaning = None if cosines is None or not cosines.any() else find_best_cosines(index, cosines)
-    matches = index.match(
-        query.terms,
-        {ChunkClass.TEST: query.factors.get(Role.TEST, 1.0)},
-        left_out=query.users_of,
-    )
+    matches = index.match(query.terms, {ChunkClass.TEST: query.factors.get(Role.TEST, 1.0)})
     names, defines = _score_definitions(index, query)
     signals = _compute_signals(index, query, matches, defines, prediction, meaning)
     weights = WEIGHTS[query.form]
@@ -111,7 +104,7 @@ def rank(
     is_named = np.maximum(signals["mentioned"], signals["traced"]) > 0
     factors = np.array([query.factors.get(role, 1.0) for role in Role], "<f4")[index.roles]
     total = total * np.where(is_named, np.maximum(factors, 1.0), factors) / max(active_weight, 1e-6)
-    total[~index.alive if eligible_files is None else ~(index.alive & eligible_files)] = 0.0
+    total[~index.alive if eligible_files is None else ~(index.alive & eligible_files)] = -1.0
     order = np.argsort(-total, kind="stable")[:most]
 
     def describe(at: int) -> RankedFile:
@@ -130,7 +123,7 @@ def rank(
     files = tuple(describe(at) for at in order.tolist() if total[at] > 0)
     if not query.is_sentence:
         return Ranking(files, matches)
-    chunks = rank_chunks(index, query, matches, total, cosines, most=most)
+    chunks = rank_chunks(index, query, matches, total, cosines, meaning, most=most)
     return Ranking(
         files, matches, tuple((replace(describe(chunk.file), cosine=chunk.cosine), chunk) for chunk in chunks)
     )
@@ -170,11 +163,7 @@ def _score_named_role(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, list[str]], Array]:
-    """Map each file to the names in the question that it defines.
-
-    The second value contains a score for each file; names that few files define add more to it. Names that more
-    than MOST_DEFINERS files define are ignored.
-    """
+    """Map each file to the names in the question that it defines."""
     names: dict[int, list[str]] = {}
     worth = np.zeros(len(index.paths), "<f4")
     for symbol, weight in query.symbols.items():
@@ -188,11 +177,7 @@ def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, li
 
 
 def _score_mentions(index: CodeIndex, query: CodeQuery) -> Array:
-    """Return 1 for files whose paths the question mentions, and 0 for other files.
-
-    It is enough if the question contains the end of a path. A path in the question is ignored if it matches more
-    than three files.
-    """
+    """Return 1 for files whose paths the question mentions, and 0 for other files."""
     hits = np.zeros(len(index.paths), "<f4")
     for path in query.paths:
         files = find_files_ending(index, path)
@@ -202,11 +187,7 @@ def _score_mentions(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def _score_trace_frames(index: CodeIndex, query: CodeQuery) -> Array:
-    """Score the files in a traceback.
-
-    The file at the raise site gets 1; each further frame gets less. Frames of other packages are skipped, because
-    the index has no file for them.
-    """
+    """Score the files in a traceback."""
     hits = np.zeros(len(index.paths), "<f4")
     place = 0
     for frame in query.frames:
@@ -218,11 +199,7 @@ def _score_trace_frames(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def find_files_ending(index: CodeIndex, partial_path: str) -> Sequence[int]:
-    """Return the existing files that match a partial path best.
-
-    These are the files that have the most trailing parts in common with the partial path. Returns an empty sequence
-    if no file has the same file name.
-    """
+    """Return the existing files that match a partial path best."""
     parts = [part for part in partial_path.split("/") if part not in ("", ".", "..")]
     if not parts:
         return ()

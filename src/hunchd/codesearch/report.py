@@ -43,10 +43,7 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Parsed error report.
-
-    `frames` is the traceback, starting at the raise site; `spans` are the names quoted in backticks.
-    """
+    """Parsed error report."""
 
     title: str
     code: str

@@ -60,16 +60,19 @@ class CodeResult:
 def build_results(
     index: CodeIndex, query: CodeQuery, ranking: Ranking, predicted_paths: frozenset[str]
 ) -> list[CodeResult]:
-    """Return the results for a question, best first.
-
-    `predicted_paths` are files that past work suggests. If files are ranked rather than chunks, those with far too low
-    a score are left out.
-    """
+    """Return the results for a question, best first."""
     if ranking.chunks:
         return [
-            _build_result(index, query, replace(file, score=score), *index.locate_chunk(chunk.number), predicted_paths)
+            _build_result(
+                index,
+                query,
+                replace(file, score=score),
+                *index.locate_chunk(chunk.number),
+                predicted_paths,
+                chunk.related_name,
+            )
             for (file, chunk), score in zip(ranking.chunks, _scale_scores(ranking), strict=True)
-            if is_answer(file)
+            if is_answer(file) or chunk.related_name
         ]
     return [
         _build_result(index, query, file, *_select_chunk(index, query, file, ranking.matches), predicted_paths)
@@ -93,11 +96,7 @@ def drop_weak(files: Sequence[RankedFile]) -> Sequence[RankedFile]:
 
 
 def is_answer(file: RankedFile) -> bool:
-    """Return True if a file can answer the question.
-
-    It must contain enough of the question's terms, define a name in the question, be named in the question or in a
-    traceback, or be similar in meaning.
-    """
+    """Return True if a file can answer the question."""
     if file.cosine >= RELATED_COSINE:
         return True
     return file.coverage >= LEAST_COVERED or bool(file.defines) or file.is_mentioned or file.is_traced
@@ -110,6 +109,7 @@ def _build_result(
     segment: Segment,
     chunk: int,
     predicted_paths: frozenset[str],
+    related_name: str = "",
 ) -> CodeResult:
     name, kind, title, container = segment.get_texts(chunk)
     start, end, line = (int(number) for number in segment.lines[chunk])
@@ -125,7 +125,10 @@ def _build_result(
         role=file.role,
         language=part.segment.languages[number],
         score=file.score,
-        reasons=_list_chunk_reasons(query, file, matching_terms, predicted_paths),
+        reasons=(
+            *((f"{query.relation} {related_name}",) if related_name else ()),
+            *_list_chunk_reasons(query, file, matching_terms, predicted_paths),
+        ),
         terms=matching_terms,
     )
 
@@ -155,11 +158,7 @@ def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches:
 
 
 def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> int | None:
-    """Return the chunk with the first traceback frame in this file.
-
-    This is the function whose name is in the frame, or else the innermost chunk that contains the line. Returns
-    None if there is no such chunk.
-    """
+    """Return the chunk with the first traceback frame in this file."""
     part, number = index.find_part(file.number)
     begin, end = (int(at) for at in np.searchsorted(part.segment.file_of, (number, number + 1)))
     frame = next((one for one in query.frames if file.path.endswith(one.path.rpartition("/")[2])), None)

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from hunchd.codesearch.chunks import CLASSES, ChunkClass
 from hunchd.codesearch.records import FileRecord
 from hunchd.codesearch.roles import classify_role
+from hunchd.codesearch.terms import get_name_term
 
-VERSION: Final = 4
+VERSION: Final = 5
 _MAGIC: Final = b"hunchcs1"
 _HEAD: Final = struct.Struct("<8sIQ")  # magic, version, size in bytes of the JSON that locates the arrays
 _ALIGNMENT: Final = 64
@@ -41,6 +42,7 @@ class Segment:
     classes: Array  # by chunk: its ChunkClass
     lengths: Array  # by chunk: sum of its weights
     keys: Array  # by chunk: hash of its card, by which its vector is found
+    names: Array  # by chunk: term of the name that it defines, or 0
     texts: Array  # texts of all chunks, each as JSON
     text_begins: Array
     terms: Array
@@ -65,8 +67,8 @@ class Segment:
 
 
 _ARRAYS: Final = (
-    "roles", "serials", "file_of", "lines", "classes", "lengths", "keys", "texts", "text_begins", "terms", "begins",
-    "chunks", "weights",
+    "roles", "serials", "file_of", "lines", "classes", "lengths", "keys", "names", "texts", "text_begins", "terms",
+    "begins", "chunks", "weights",
 )  # fmt: skip
 
 
@@ -100,6 +102,7 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
         classes=np.array([CLASSES.get(text[1], ChunkClass.CODE) for one in records for text in one.texts], "<u1"),
         lengths=lengths,
         keys=_join_arrays([record.keys for record in records], "<u8"),
+        names=np.array([get_name_term(text[0], text[1]) for one in records for text in one.texts], "<u4"),
         texts=np.frombuffer(b"".join(texts), "<u1"),
         text_begins=np.concatenate((np.zeros(1, "<i8"), np.cumsum([len(text) for text in texts], dtype="<i8"))),
         terms=keys,

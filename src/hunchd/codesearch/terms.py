@@ -13,6 +13,7 @@ from hunchd.text.identifiers import split_code_words
 from hunchd.text.stemming import normalize_spelling
 
 MASK: Final = 0xFFFF_FFFF
+LEAST_NAME: Final = 4  # characters; shorter names are used for too many things
 LONGEST_RUN: Final = 64  # characters; longer runs are encoded data
 _ABBREVIATIONS: Final = range(3, 6)  # letters
 _MAX_CACHED_IDENTIFIERS: Final = 1 << 16  # identifiers whose terms are cached
@@ -50,12 +51,14 @@ def hash_name(name: str) -> int:
     return zlib.crc32(b"=" + _QUALIFIER.sub("", name).encode("utf-8", "replace"))
 
 
-def split_path_words(path: str) -> str:
-    """Return the last four parts of a path, without the file's suffix.
+def get_name_term(name: str, kind: str) -> int:
+    """Return the term of mentions of a definition, or 0 if its name says too little."""
+    terms = extract_identifier_terms(name) if kind not in ("", "heading") and len(name) >= LEAST_NAME else ()
+    return terms[-1] if terms else 0
 
-    The parts are joined by spaces, and the file's name is repeated at the end. For names such as `index` or `mod`,
-    the name of the folder is repeated instead.
-    """
+
+def split_path_words(path: str) -> str:
+    """Return the last four parts of a path, without the file's suffix."""
     parts = _remove_suffix(path).split("/")
     name = parts[-1] if parts[-1].lower() not in _FOLDER_NAMES or len(parts) == 1 else parts[-2]
     return " ".join([*parts[-4:], name])

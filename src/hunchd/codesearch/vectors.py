@@ -24,10 +24,7 @@ Array = npt.NDArray[Any]
 
 
 class SeenState(NamedTuple):
-    """Progress of embedding.
-
-    In the code cache with the id `cache`, every chunk of a file with a serial number up to `serial` has a vector.
-    """
+    """Progress of embedding."""
 
     cache: str
     serial: int
@@ -65,10 +62,7 @@ def write(path: Path, vectors_by_key: Mapping[int, bytes], seen_state: SeenState
 
 
 def read_seen_state(path: Path) -> SeenState:
-    """Return how much of the code cache has been embedded.
-
-    Returns NOTHING_SEEN if the file is missing or of a different version.
-    """
+    """Return how much of the code cache has been embedded."""
     try:
         with path.open("rb") as file:
             magic, _, _, cache, serial = _HEAD.unpack(file.read(_HEAD.size))
@@ -101,10 +95,7 @@ def align_vectors(path: Path, wanted_keys: Array) -> Array:
 
 
 def compute_cosines(vectors: Array, query: bytes) -> Array:
-    """Return the cosine of each vector with a query vector.
-
-    `query` consists of float32 numbers as bytes. Returns zeros if there are no vectors.
-    """
+    """Return the cosine of each vector with a query vector."""
     query_vector = _shorten(query) / np.float32(_SCALE)
     if vectors.shape[1] != len(query_vector):
         return np.zeros(len(vectors), "<f4")

@@ -111,11 +111,7 @@ class CardEmbedder(Feature):
 def _find_missing_vectors(
     file: Path, code: CodeCache
 ) -> tuple[dict[int, bytes], list[tuple[int, str]], vectors.SeenState]:
-    """Return the stored vectors, and the keys and cards that have none.
-
-    The state of the code cache that was examined is returned as well. Cards of source files come first. Only files
-    that have changed since the last call are read; vectors of old cards are dropped when all files are read.
-    """
+    """Return the stored vectors, and the keys and cards that have none."""
     cache, seen_state, newest = code.chunk_cache_id(), vectors.read_seen_state(file), 0
     stored_vectors = vectors.read_vectors(file)
     is_known = seen_state.cache == cache

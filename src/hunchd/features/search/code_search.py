@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from hunchd.codesearch import vectors
-from hunchd.codesearch.index import Array, CodeIndex
+from hunchd.codesearch.index import Array, CodeIndex, read_stamp
 from hunchd.codesearch.query import CodeQuery, parse_query
 from hunchd.codesearch.ranking import PredictionScores, RankedFile, rank
 from hunchd.codesearch.results import (
@@ -33,9 +33,8 @@ from hunchd.domain.context import Focus, PredictedFile, Prediction
 from hunchd.domain.errors import HunchError
 from hunchd.ingestion.source_redaction import redact_source
 from hunchd.protocol.requests import SearchRequest
-from hunchd.protocol.search_results import SearchAnswer, SearchResult
+from hunchd.protocol.search_results import SearchResult
 from hunchd.repository.safe_reading import read_file
-from hunchd.retrieval.merging import merge_results
 from hunchd.store.port import TextModels
 
 CANDIDATES: Final = 64  # files that the predictor scores
@@ -56,14 +55,11 @@ class CodeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OpenIndex:
-    """Open code index with the vectors of its chunks.
-
-    `vectors` has one row for each chunk. If there are no vectors, the matrix has no columns.
-    """
+    """Open code index with the vectors of its chunks."""
 
     index: CodeIndex
     vectors: Array
-    stamp: int  # modification time of the file with the vectors, in nanoseconds
+    stamp: tuple[int, int]  # of the file with the vectors
 
 
 class CodeSearchService(Feature):
@@ -95,10 +91,7 @@ class CodeSearchService(Feature):
         self._work.set()
 
     async def refresh_indexes(self) -> None:
-        """Open the indexes of queued projects, until cancelled.
-
-        Callers that must be fast use only indexes that are already open.
-        """
+        """Open the indexes of queued projects, until cancelled."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -147,17 +140,14 @@ class CodeSearchService(Feature):
         if (
             open_index is None
             or open_index.index.is_stale()
-            or open_index.stamp != _read_stamp(project.cache / vectors.NAME)
+            or open_index.stamp != read_stamp(project.cache / vectors.NAME)
         ):
             open_index = await asyncio.to_thread(_open_index, project.cache)
             self._open_indexes[project.id] = open_index
         return open_index
 
     async def _embed_query(self, query: CodeQuery, open_index: OpenIndex) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the vector of the question, or None with the reasons why there is none.
-
-        If no chunk has a vector, no vector is computed and no reason is given.
-        """
+        """Return the vector of the question, or None with the reasons why there is none."""
         if not open_index.vectors.shape[1]:
             return None, ()
         try:
@@ -166,11 +156,7 @@ class CodeSearchService(Feature):
             return None, (f"code was searched by words only: {error.message}",)
 
     def _score_predictions(self, focus: Focus, query: CodeQuery, project: Project) -> PredictionScores:
-        """Score files with the predictor, which has learned the project's history.
-
-        The files are scored for the gist of the question and, if the question is an error report, for its whole
-        text as well.
-        """
+        """Score files with the predictor, which has learned the project's history."""
         predictor, now = project.predictor, int(self._now().timestamp())
         if predictor is None:
             return PredictionScores()
@@ -221,17 +207,10 @@ def _reorder_files(prediction: Prediction, ranked_files: Sequence[RankedFile]) -
 
 
 def _open_index(folder: Path) -> OpenIndex:
-    stamp = _read_stamp(folder / vectors.NAME)
+    stamp = read_stamp(folder / vectors.NAME)
     index = CodeIndex(folder)
     index.refresh()
     return OpenIndex(index, vectors.align_vectors(folder / vectors.NAME, index.get_card_keys()), stamp)
-
-
-def _read_stamp(file: Path) -> int:
-    try:
-        return file.stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 def _select_files(index: CodeIndex, request: SearchRequest) -> Array | None:
@@ -259,10 +238,7 @@ def _list_degradations(project: Project) -> tuple[str, ...]:
 
 
 def _render_results(root: Path, results: Sequence[CodeResult], users_of: Sequence[str]) -> list[SearchResult]:
-    """Return the results with the text that their lines have now.
-
-    Files that can no longer be read, and results that use none of the names in `users_of`, are skipped.
-    """
+    """Return the results with the text that their lines have now."""
     rendered_results = []
     for result in results:
         source = read_file(root, result.path)
@@ -285,8 +261,3 @@ def _render_results(root: Path, results: Sequence[CodeResult], users_of: Sequenc
             )
         )
     return rendered_results
-
-
-def add_code_results(answer: SearchAnswer, code: CodeAnswer, intent: str, k: int) -> SearchAnswer:
-    """Merge code results into an answer that contains results from memories."""
-    return answer.with_results(merge_results(code.results, answer.results, intent, k), code.degraded)
