@@ -24,6 +24,9 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+# Firefox tells violations of the policy to the document only, not to the console.
+REPORT_VIOLATIONS = """addEventListener("securitypolicyviolation", (told) =>
+  console.error(`policy: ${told.violatedDirective} ${told.blockedURI} ${told.sourceFile}:${told.lineNumber}`))"""
 AXE = SOURCES / "node_modules" / "axe-core" / "axe.min.js"
 
 
@@ -76,6 +79,7 @@ class Visit:
 
     def __init__(self, browser: Any, daemon: RunningDaemon, *options: str) -> None:
         self.context = browser.new_context(viewport={"width": 1280, "height": 900})
+        self.context.add_init_script(REPORT_VIOLATIONS)
         self.page = self.context.new_page()
         self.troubles: list[str] = []
         self.requests: list[str] = []

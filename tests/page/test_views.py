@@ -45,6 +45,14 @@ def test_hostile_text_stays_text(visit: Visit, page_daemon: RunningDaemon, shop:
         assert visit.page.locator("main img, main script").count() == 0
 
 
+def test_violated_policy_is_noticed_by_tests(browser: Any, page_daemon: RunningDaemon) -> None:
+    visit = Visit(browser, page_daemon)
+    image = "document.body.append(Object.assign(new Image(), {src: 'http://127.0.0.1:1/x.png'}))"
+    with visit.page.expect_console_message(lambda told: "policy: img-src" in told.text):
+        visit.page.evaluate(image)
+    visit.context.close()
+
+
 def test_opened_file_appears_live(visit: Visit, page_daemon: RunningDaemon, shop: dict[str, Any]) -> None:
     visit.go("now")
     opened = {"kind": "file_opened", "project": shop["path"], "path": "shop/basket.py"}
