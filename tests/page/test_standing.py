@@ -32,12 +32,13 @@ def test_group_is_decided_and_undone_at_once(visit: Visit, page_daemon: RunningD
     answer.get_by_role("button", name="This one holds: Toads live in the pond.").click()
     visit.page.locator(".toast", has_text="2 pairs settled").wait_for()
     assert list_statuses(page_daemon, ids) == ["active", "superseded", "superseded"]
-    holds = visit.page.locator(".answer", has_text="What holds")
-    holds.get_by_text("“Toads live in the barn.”").wait_for()
-    assert "holds now" in holds.inner_text()
+    wait_for(lambda: "It replaced:\n" in visit.page.locator("main").inner_text())
+    text = visit.page.locator("main").inner_text()
+    assert "“Toads live in the barn.” (you said it, 3 Mar 2026" in text
+    assert "holds now" in text
 
     undo(visit)
-    visit.page.locator(".answer", has_text="not decided yet").wait_for()
+    wait_for(lambda: "What holds is not decided yet" in visit.page.locator("main").inner_text())
     assert list_statuses(page_daemon, ids) == ["active"] * 3
 
     visit.go("contradictions")
