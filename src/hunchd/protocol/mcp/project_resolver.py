@@ -61,7 +61,7 @@ class ProjectResolver:
             else "pass the repository's folder as 'project', or an absolute 'file'",
         )
 
-    async def list_projects(self) -> list[dict[str, Any]]:
+    async def list_projects(self) -> list[JsonObject]:
         """Return the registered projects."""
         return list((await self.get("/projects"))["items"])
 
