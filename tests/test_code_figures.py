@@ -8,7 +8,7 @@ from tests.code_figures import CodeFigures, is_lone_participle, measure
 
 # Lower a limit when a figure has fallen; raising one needs a reason in the commit.
 LIMITS = CodeFigures(
-    source_lines=94_326,
+    source_lines=94_229,
     relative_docstrings=0.01,
     docstring_words=10,
     lone_participles=0.01,
