@@ -11,8 +11,10 @@ DATA_LANGUAGES = frozenset({"json", "yaml", "toml", "ini"})
 NOTEBOOK = "notebook"  # prose and code in cells
 
 _TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-_BY_EXTENSION = {ending: name for name, endings in _TABLES["extensions"].items() for ending in endings.split()}
-_BY_NAME = {file: name for name, files in _TABLES["names"].items() for file in files.split()}
+_BY_EXTENSION: dict[str, str] = {
+    ending: name for name, endings in _TABLES["extensions"].items() for ending in endings.split()
+}
+_BY_NAME: dict[str, str] = {file: name for name, files in _TABLES["names"].items() for file in files.split()}
 _SHEBANGS = (
     (re.compile(r"\bpython[\d.]*\b"), "python"),
     (re.compile(r"\b(ba|z|k|da|a)?sh\b"), "bash"),

@@ -54,7 +54,7 @@ _CLOSING: Final = re.compile(
     rf"[\"'”»」\]】)]?(?:[ ]?[,(（–-][ ]?|[ ]?(?:{COPULAS}|as|como|als|作为|为|は)[ ]?)(?:[^\s\d.;:=]{{1,14}} ){{0,4}}",
     re.IGNORECASE,
 )
-_ENTERED: Final = re.compile(PATTERNS["entered_code"], re.IGNORECASE)
+_ENTERED_CODE: Final = re.compile(PATTERNS["entered_code"], re.IGNORECASE)
 # Any other code, if it is said to be a number and is not one for reading: "code for the lockbox is …".
 _PLAIN_NAME: Final = re.compile(rf"(?<![a-z])(?:{CODE_NOUNS}|2fa\b|verification\b)", re.IGNORECASE)
 _SAID: Final = re.compile(
@@ -77,7 +77,7 @@ _CODE_STEM: Final = compile_any(_CODE_STEMS)
 _SPARE: Final = re.compile(SPARE)
 _LISTING: Final = re.compile(r"[:：\n]|(?i:are|sind|sont|son)\b")
 _ITEM: Final = r"(?=[^\n]{0,60}\d)[A-Za-z0-9]{3,12}(?:[ -][A-Za-z0-9]{3,12}){0,5}|(?-i:[A-Z]{3,6}(?:-[A-Z]{3,6}){1,5})"
-_LISTED: Final = re.compile(
+_CODE_LIST: Final = re.compile(
     rf"(?:(?:{SPARE})[^\n]{{0,24}}?(?:{CODE_NOUNS}|\bkeys?\b)|(?:{CODE_NOUNS}) {_OF}(?:{SPARE}))"
     rf"[^\n:：\d]{{0,30}}(?:(?:[:：]|\b(?:are|sind|sont|son)\b)\s{{0,8}}|\n\s{{0,8}})"
     rf"(?P<codes>(?:(?:[-*•]|\d{{1,2}}[.)])?[ \t]*(?:{_ITEM})[ \t]*(?:[,;/|]\s?|\r?\n\s?|$)){{2,20}})",
@@ -148,7 +148,7 @@ _SPOKEN: Final = re.compile(
     re.IGNORECASE,
 )
 # A word and a number in quotes, on a line that names a password before or behind them.
-_QUOTED: Final = re.compile(PATTERNS["quoted_password"], re.IGNORECASE)
+_QUOTED_WORD: Final = re.compile(PATTERNS["quoted_password"], re.IGNORECASE)
 _BELOW: Final = re.compile(
     r"(?:key|token|secret|passw(?:or)?d|credentials?)(?: \w{1,10})?:?[ \t]*\r?\n"
     r"[ \t]*(?P<value>[\w+/=~.-]{12,200})[ \t]*$",
@@ -171,17 +171,17 @@ def find_in_prose(text: str, lower: str) -> Iterator[tuple[int, int]]:
     if text.count("-") > 2 or ("-" in text and _SPARE.search(lower)):
         yield from _find_grouped(text)
     if text.count(" ") > _FEWEST_SPACES and any(run[0].count(" ") > _FEWEST_SPACES for run in _RUN.finditer(text)):
-        for found in _SEED.finditer(text):
-            words = found[0].split()
+        for match in _SEED.finditer(text):
+            words = match[0].split()
             if _are_distinct(words) and not any(map(is_function_word, words)):
-                yield found.span()
+                yield match.span()
 
 
 def _find_grouped(text: str) -> Iterator[tuple[int, int]]:
-    for found in _GROUPED.finditer(text):
-        is_named = _GROUPED_NAME.search(text, max(0, found.start() - _REACH), found.end() + _BEHIND)
-        if len(found[0]) == 55 or (is_named and _UNREADABLE.search(found[0])):
-            yield found.span()
+    for match in _GROUPED.finditer(text):
+        is_named = _GROUPED_NAME.search(text, max(0, match.start() - _REACH), match.end() + _BEHIND)
+        if len(match[0]) == 55 or (is_named and _UNREADABLE.search(match[0])):
+            yield match.span()
 
 
 def find_named_in_prose(text: str, lower: str) -> Iterator[tuple[int, int]]:
@@ -194,33 +194,33 @@ def find_named_in_prose(text: str, lower: str) -> Iterator[tuple[int, int]]:
     if has_code and _CODE.search(text):
         yield from _find_codes(text)
     if (has_code or "key" in lower) and _SPARE.search(lower):
-        patterns = [_LISTED] * bool(_LISTING.search(text)) + [_LISTED_GROUPS] * bool(_HEX_GROUPS.search(lower))
-        yield from (found.span("codes") for pattern in patterns for found in pattern.finditer(text))
+        patterns = [_CODE_LIST] * bool(_LISTING.search(text)) + [_LISTED_GROUPS] * bool(_HEX_GROUPS.search(lower))
+        yield from (match.span("codes") for pattern in patterns for match in pattern.finditer(text))
     if has_script or _GROUPED_STEM.search(lower):
         yield from _find_grouped(text)
     if has_script or _PHRASE_STEM.search(lower):
         yield from _find_phrases(text, lower)
-        spoken = (
+        spoken_matches = (
             *(_SPOKEN.finditer(text) if _SPOKEN_SHAPE.search(text) else ()),
-            *(one for one in _QUOTED.finditer(text) if is_numbered(one[one.lastgroup or 0])),
+            *(one for one in _QUOTED_WORD.finditer(text) if is_numbered(one[one.lastgroup or 0])),
         )
-        for found in spoken:
-            yield found.span(found.lastgroup or 0)
+        for match in spoken_matches:
+            yield match.span(match.lastgroup or 0)
     if has_script or _NETWORK_STEM.search(lower):
-        for found in _NETWORK_KEY.finditer(text):
-            if is_short_phrase(found["value"]) or not _NO_NETWORK_KEY.match(found["value"]):
-                yield found.span("value")
+        for match in _NETWORK_KEY.finditer(text):
+            if is_short_phrase(match["value"]) or not _NO_NETWORK_KEY.match(match["value"]):
+                yield match.span("value")
     if has_script or _ANSWER_STEM.search(lower):
-        for found in _ANSWER.finditer(text):
-            if not is_function_word(found["value"]):
-                yield found.span("value")
+        for match in _ANSWER.finditer(text):
+            if not is_function_word(match["value"]):
+                yield match.span("value")
     if "\n" in text:
         below = _BELOW.finditer(text)  # a value alone on the line below one that ends with a word for a secret
-        yield from (found.span("value") for found in below if is_scrambled(found["value"]) or is_random(found["value"]))
+        yield from (match.span("value") for match in below if is_scrambled(match["value"]) or is_random(match["value"]))
 
 
 def _find_codes(text: str) -> Iterator[tuple[int, int]]:
-    yield from (found.span("code") for found in _ENTERED.finditer(text))
+    yield from (found.span("code") for found in _ENTERED_CODE.finditer(text))
     for name in _CODE_NAME.finditer(text):
         after = _CODE.search(text, name.end(), name.end() + _REACH)
         if after and _BETWEEN.fullmatch(text, name.end(), after.start()):

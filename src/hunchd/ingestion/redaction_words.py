@@ -6,7 +6,9 @@ import re
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypeAlias
+
+_Tree: TypeAlias = dict[str, "_Tree"]
 
 
 def compile_any(literals: Iterable[str]) -> re.Pattern[str]:
@@ -14,16 +16,16 @@ def compile_any(literals: Iterable[str]) -> re.Pattern[str]:
 
     It searches a line twice as fast as one `in` for each of forty literals.
     """
-    tree: dict[str, Any] = {}
+    tree: _Tree = {}
     for literal in literals:
         node = tree
         for character in literal:
             node = node.setdefault(character, {})
-        node[""] = None
+        node[""] = {}
     return re.compile(_render_tree(tree))
 
 
-def _render_tree(tree: dict[str, Any]) -> str:
+def _render_tree(tree: _Tree) -> str:
     if "" in tree:
         return ""
     return "(?:" + "|".join(re.escape(character) + _render_tree(node) for character, node in tree.items()) + ")"

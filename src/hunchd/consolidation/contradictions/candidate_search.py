@@ -118,15 +118,15 @@ class PairComparison:
         The remaining unread pairs follow. A pair is left out if neither memory is the user's own and the two have
         no word in common, because asking about such a pair is not worth the cost.
         """
-        found = [one for one in contradicting if one.kind != "versions"]
-        known_ids = {one.ids for one in found}
+        freely_worded = [one for one in contradicting if one.kind != "versions"]
+        known_ids = {one.ids for one in freely_worded}
         others = [
             ContradictingPair(a, b, MIN_CONFIRMED_PROBABILITY, "meaning")
             for a, b in self.unread
             if (a.id, b.id) not in known_ids
             and (Trust.USER in (a.trust, b.trust) or extract_words(a) & extract_words(b))
         ]
-        return [*found, *others]
+        return [*freely_worded, *others]
 
     def exclude_denied(self, is_denied: Callable[[Memory, Memory], bool]) -> PairComparison:
         """Return a copy without the pairs that a language model has judged compatible.
@@ -295,7 +295,7 @@ def plan_contradictions(
             )
     statements = [memory for memory in memories.values() if is_statement(memory)]
     index = StatementIndex(statements)
-    recorded = {
+    records = {
         memory.id: memory
         for memory in memories.values()
         if memory.kind is Kind.CONTRADICTION and needs_no_question(memory)
@@ -313,8 +313,8 @@ def plan_contradictions(
         )
         for one in contradicting:
             record = one.make_record(now)
-            if one.ids not in unread and record.id not in recorded and not repeats_recorded(one, recorded.values()):
-                recorded[record.id] = record
+            if one.ids not in unread and record.id not in records and not repeats_recorded(one, records.values()):
+                records[record.id] = record
                 yield plan_opening(record)
 
 
@@ -343,14 +343,14 @@ def plan_newly_read(
         for pair, probability in pairs
         if pair is not None and probability is not None and (one := judge_pair(*pair, probability)) is not None
     ]
-    recorded = [memory for memory in memories.values() if memory.kind is Kind.CONTRADICTION]
+    records = [memory for memory in memories.values() if memory.kind is Kind.CONTRADICTION]
     for one in sorted(contradicting, key=_probability_sort_key):
         record = one.make_record(now)
-        if record.id in memories or repeats_recorded(one, recorded):
+        if record.id in memories or repeats_recorded(one, records):
             continue
         if max(opened_counts[one.a.id], opened_counts[one.b.id]) < MAX_PER_MEMORY:
             opened_counts.update((one.a.id, one.b.id))
-            recorded.append(record)
+            records.append(record)
             yield plan_opening(record)
 
 

@@ -102,7 +102,7 @@ class ContradictionSearch(Feature):
         self._uses_model = uses_model  # True if the model on this machine may judge pairs
         self._pair_scores: OrderedDict[str, float] = OrderedDict()
         self._queue: dict[str, Memory] = {}
-        self._changed: dict[str | None, set[str]] = {}  # by project: ids of changed memories
+        self._changed_ids: dict[str | None, set[str]] = {}  # by project: ids of changed memories
         self._work = asyncio.Event()
 
     def start(self, tasks: TaskSupervisor) -> None:
@@ -114,7 +114,7 @@ class ContradictionSearch(Feature):
             self._queue.pop(identifier, None)
         for memory in change.memories:
             if memory.kind in CLAIM_KINDS and (memory.project is None or (project is not None and project.conflicts)):
-                self._changed.setdefault(memory.project, set()).add(memory.id)
+                self._changed_ids.setdefault(memory.project, set()).add(memory.id)
                 self._work.set()
             if is_statement(memory) and len(self._queue) < MAX_QUEUE:
                 self._queue[memory.id] = memory
@@ -125,7 +125,7 @@ class ContradictionSearch(Feature):
         while True:
             await self._work.wait()
             self._work.clear()
-            while self._queue or self._changed:
+            while self._queue or self._changed_ids:
                 await self._close_outdated()
                 if not self._queue:
                     break
@@ -141,14 +141,14 @@ class ContradictionSearch(Feature):
 
     async def _close_outdated(self) -> None:
         """Close the open contradictions of which a side has ended or says something else by now."""
-        while self._changed:
-            owner, changed = self._changed.popitem()
+        while self._changed_ids:
+            owner, ids_of_owner = self._changed_ids.popitem()
             with suppress(HunchError):  # the nightly run closes them
-                for record in await self._memories.list_conflicts_about(changed, owner):
+                for record in await self._memories.list_conflicts_about(ids_of_owner, owner):
                     ids = [record.id, *(str(link["ref"]) for link in record.links)]
                     async with self._memories.lock_changes(ids, owner) as present:
-                        if closed := close_if_outdated(present.get(record.id, record), present, self._now()):
-                            await self._memories.store([closed])
+                        if closed_record := close_if_outdated(present.get(record.id, record), present, self._now()):
+                            await self._memories.store([closed_record])
 
     async def _wait_until_quiet(self) -> None:
         with suppress(TimeoutError):
@@ -178,8 +178,8 @@ class ContradictionSearch(Feature):
         else:
             oppositions = await self._judge.judge(memory, look, look.apply_probabilities(scores))
         sides = {side for one in oppositions for side in one.ids}
-        recorded = await self._memories.list_conflicts_about(sides, memory.project) if sides else []
-        new = [one for one in oppositions if not repeats_recorded(one, recorded)]
+        records = await self._memories.list_conflicts_about(sides, memory.project) if sides else []
+        new = [one for one in oppositions if not repeats_recorded(one, records)]
         return [record for one in new if (record := await self._open_contradiction(one)) is not None]
 
     async def find_similar(self, memory: Memory, limit: int) -> tuple[list[Memory], str]:
@@ -243,12 +243,12 @@ class ContradictionSearch(Feature):
         query, candidates = make_search_query(memory), dict[str, Candidate]()
         for kind in CLAIM_KINDS:  # one by one: a project has a hundred times as many episodes as facts
             filters = replace(_build_filters(memory), kinds=(kind,))
-            found = await self._store.search(
+            answer = await self._store.search(
                 StoreQuery(query, filters, limit, mode=mode, embedding_wait=patience, is_background=is_background)
             )
             candidates |= {
                 hit.memory.id: (hit.memory, hit.similarity)
-                for hit in found.hits
+                for hit in answer.hits
                 if not self._memory_cache.is_tombstoned(hit.memory.id)
             }
         return self._merge_cached(memory, candidates, limit)
@@ -303,8 +303,8 @@ class ContradictionSearch(Feature):
         record = opposition.make_record(self._now())
         ids = (opposition.a.id, opposition.b.id, record.id)
         async with self._memories.lock_changes(ids, record.project) as memories:
-            known = [one for one in (memories.get(record.id),) if one is not None and needs_no_question(one)]
-            if known or any(_is_changed(side, memories) for side in (opposition.a, opposition.b)):
+            earlier_records = [one for one in (memories.get(record.id),) if one is not None and needs_no_question(one)]
+            if earlier_records or any(_is_changed(side, memories) for side in (opposition.a, opposition.b)):
                 return None
             await self._memories.commit([MemoryChange((record,), project=record.project)])
         logger.info("found contradiction %s", record.id)
