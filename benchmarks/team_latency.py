@@ -5,7 +5,8 @@
 Two daemons with the same repository and the same statements are asked in turn, so that a busy machine slows both. One
 is in a team on an S3 server (moto, tests/object_stores.py) behind a proxy: reachable, then two seconds late with every
 request, then gone. A colleague states something every second meanwhile, which the other machine states itself.
-Prints one line of JSON for each state: medians and 95th percentiles in milliseconds, and their ratios.
+Prints one line of JSON for each state: the median of the ratios of a question to both, which a changing load does not
+move; medians and 95th percentiles in milliseconds, and their ratios.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ def compare(alone: Member, member: Member, requests: int) -> dict[str, object]:
                 ask()
                 seconds.setdefault((path, machine.name), []).append(time.perf_counter() - began)
     for path in ("/context", "/search"):
+        pairs = zip(seconds[path, alone.name], seconds[path, member.name], strict=True)
+        found[f"{path} paired"] = round(statistics.median(other / one for one, other in pairs), 3)
         of_alone, of_member = (sorted(seconds[path, machine.name]) for machine in (alone, member))
         for name, pick in (("p50", statistics.median), ("p95", lambda times: times[int(len(times) * 0.95)])):
             one, other = pick(of_alone), pick(of_member)
