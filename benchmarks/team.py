@@ -83,6 +83,7 @@ class Member:
     said: dict[str, str] = field(default_factory=dict)  # statement without a key → id of its memory
     forgotten: set[str] = field(default_factory=set)  # values
     is_up: bool = True
+    address: str = ""
 
     def state(self, key: str, value: str) -> None:
         fact = {"kind": "fact", "key": key, "value": value, "category": "decision", "project": str(self.folder)}
@@ -124,16 +125,23 @@ class Member:
         return {one["content"]: one["id"] for one in items if not one.get("key") and one["status"] == "active"}
 
     def leave_and_join(self) -> bool:
-        address = self.daemon.get("/team", project=str(self.folder))
-        self.daemon.request("DELETE", "/team", query={"project": str(self.folder)})
-        body = {"uri": f"{address['uri']}#{address['team']}", "project": str(self.folder), "name": self.name}
-        deadline = time.monotonic() + REST
-        while self.daemon.request("POST", "/team", body)[0] != 201:  # the store may be away
-            if self.proxy is not None:
-                self.proxy.recover()
+        """Leave the team and join it again, however often a busy machine or an absent store does not answer."""
+        project, has_left, deadline = str(self.folder), False, time.monotonic() + REST
+        while True:
             assert time.monotonic() < deadline
+            with suppress(OSError):
+                is_joined = self.daemon.get("/team", project=project)["joined"]
+                if has_left and is_joined:
+                    return True
+                has_left = has_left or not is_joined
+                if is_joined:
+                    self.daemon.request("DELETE", "/team", query={"project": project})
+                else:
+                    body = {"uri": self.address, "project": project, "name": self.name}
+                    self.daemon.request("POST", "/team", body)
+            if has_left and self.proxy is not None:
+                self.proxy.recover()
             time.sleep(1)
-        return True
 
     def kill_while_stating(self, key: str, value: str) -> None:
         killer = threading.Timer(random.uniform(0.0, 0.05), self.daemon.kill)
@@ -228,7 +236,8 @@ def run_campaign(arguments: argparse.Namespace, base: Path, stack: ExitStack) ->
     body = {"uri": store.uri, "create": True}
     for member in members:
         joined = member.daemon.post("/team", {**body, "project": str(member.folder), "name": member.name})
-        body = {"uri": joined["address"], "create": False}
+        member.address = joined["address"]
+        body = {"uri": member.address, "create": False}
         time.sleep(3 if member is members[0] else 0)
     lags: list[float] = []
     members[0].state("public", PUBLIC)
