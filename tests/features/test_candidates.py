@@ -564,7 +564,7 @@ def test_file_without_specific_reason_is_only_listed() -> None:
 
     offered = build_candidates(make_input(prediction=Prediction((folder, lately, weak, counted, linked))))
 
-    assert [piece.id for piece in offered] == ["file:b.py", "files:less likely"]
+    assert [piece.id for piece in offered] == ["file:b.py", "files:possibly"]
     assert offered[-1].source["paths"] == ["c.py", "a.py"], "a folder or a date ties nothing to the open file"
     [likely] = build_candidates(make_input(prediction=Prediction((replace(counted, confidence=0.25),))))
     assert likely.id == "file:c.py"
@@ -679,7 +679,8 @@ def test_other_files_are_listed_with_reasons() -> None:
         return [piece.forms[0][1] for piece in build_candidates(make_input(prediction=Prediction(files)))]
 
     assert offered(*rest) == [
-        "less likely: more.py (9 of 20), b.py (2 of 20), c.py (imports this file), d.py (imports this file)"
+        "possibly: more.py (changed together 9 of the last 20 times), b.py (2 of 20), c.py (imports this file), "
+        "d.py (imports this file)"
     ]
     assert offered(rest[1]) == [], "too unlikely as a whole"
 
@@ -713,7 +714,7 @@ def test_frequent_file_is_listed_where_there_is_room() -> None:
         [listed] = build_candidates(make_input(prediction=prediction, outline_count=1))
         return listed.forms[0][1]
 
-    assert told(1) == "less likely: pyproject.toml (7 of 20), 0.py (imports this file)"
+    assert told(1) == "possibly: pyproject.toml (7 of the last 20 changes of this file), 0.py (imports this file)"
     assert told(12).endswith("(imports this file)"), "the list is full"
 
 
@@ -759,7 +760,7 @@ def test_weak_reasons_need_more_probability() -> None:
         return [piece.id for piece in build_candidates(make_input(**given, focus=Focus(project="p", file="b.py")))]
 
     assert offered(0.1, "imports this file") == ["file:a.py"]
-    assert offered(0.15, "named alike") == ["files:less likely"]
+    assert offered(0.15, "named alike") == ["files:possibly"]
     assert offered(0.25, "named alike") == ["file:a.py"]
 
 

@@ -37,7 +37,7 @@ LEAST_WEAK = 0.1  # … if only a likeness or one change of five or more ties it
 MOST_NAMED = 12
 LEAST_LIST = 0.1
 LEAST_HUB = 0.1  # … for a file that many changes include, such as a change log
-LESS_LIKELY = "less likely"
+POSSIBLE = "possibly"
 EXPECTED_HEADING = "also expected"
 MAX_NAMED = 2  # definitions that a reason names
 _COUNT = re.compile(r"(\d+) of (?:the last )?(\d+)")
@@ -191,9 +191,11 @@ def _format_occurrences(one: ExpectedFile) -> str:
 
 
 def _build_others_candidate(files: Sequence[PredictedFile]) -> ContextCandidate:
-    """Build the list of the less likely files, each with its reason."""
-    file_list = ", ".join(f"{one.path} ({_shorten_reason(one.reasons[0])})" for one in files)
-    return _build_list(LESS_LIKELY, file_list, {one.path: one.confidence for one in files}, rank=1)
+    """Build the list of the less likely files, each with its reason; the first count says what is counted."""
+    first_count = next((one for one in files if _COUNT.search(one.reasons[0])), None)
+    reasons = (one.reasons[0] if one is first_count else _shorten_reason(one.reasons[0]) for one in files)
+    file_list = ", ".join(f"{one.path} ({reason})" for one, reason in zip(files, reasons, strict=True))
+    return _build_list(POSSIBLE, file_list, {one.path: one.confidence for one in files}, rank=1)
 
 
 def _get_share(one: PredictedFile) -> float:
