@@ -140,3 +140,16 @@ def test_visible_or_test_patterns_are_not_suggested(stored_memory: Memory) -> No
     assert not is_suggested("formats/toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
     assert is_suggested("tests/test_toml.py", "tests/test_toml.py", "tests/test_json.py", "formats/toml.py")
     assert not is_suggested("formats/new.py", "formats/toml.py", "formats/json.py", strength=0.25)
+
+
+def test_common_names_are_suggested_while_building() -> None:
+    def is_suggested(title: str, activity: Activity) -> bool:
+        patterns = KnownPatterns()
+        memory = pattern_to_memory(replace(PATTERN, title=title), "p1", NOW, strength=1.0)
+        patterns.apply_change(MemoryChange((memory,), project="p1"))
+        return bool(patterns.build_candidates(Focus(project="p1", file="formats/toml.py", activity=activity)))
+
+    assert not is_suggested("functions named …_counts", "")
+    assert is_suggested("functions named …_counts", "new_feature")
+    assert is_suggested("implementations of Format", "")
+    assert not is_suggested("tests", "new_feature")

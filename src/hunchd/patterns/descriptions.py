@@ -42,6 +42,8 @@ def choose_noun(group: ShapeGroup) -> str:
         return "tests"
     typical = group.members[0]
     decorators = [feature[1:] for feature in group.core if feature.startswith("@")]
+    if decorators and decorators[0].lower() == "test":
+        return "tests"
     if decorators:
         return f"{'classes' if group.kind == 'class' else 'functions'} with @{decorators[0]}"
     if group.kind == "class":

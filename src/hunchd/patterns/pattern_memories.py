@@ -83,7 +83,7 @@ def has_sentence(pattern: CodePattern) -> bool:
 
 
 def _find_example(pattern: CodePattern) -> InstanceLocation | None:
-    return next((spot for spot in pattern.spots if spot.name), None)
+    return next((spot for spot in pattern.spots if len(spot.name) > 1), None)  # `T` is whatever it stands for
 
 
 def make_pattern_id(project: str, key: str) -> str:

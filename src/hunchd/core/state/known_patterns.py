@@ -27,6 +27,9 @@ MIN_STRENGTH_FACTOR: Final = 0.4  # factor for the least distinctive pattern
 MIN_STRENGTH: Final = 0.5  # minimum strength in a file without instances
 # Probability that a new file will contain an instance of the pattern that is usual in its folder.
 NEW_FILE_PROBABILITY: Final = 0.6
+# Titles of patterns that are shown unprompted. Functions that only share a part of their names are not: they are seldom
+# what a person thinks of as a kind, and few files are opened to add one.
+UNPROMPTED: Final = ("subclasses of ", "implementations of ", "functions with @", "classes with @")
 MIN_COMPANION_CONFIDENCE: Final = 0.15  # confidence below which a companion is not suggested
 
 
@@ -70,6 +73,7 @@ class KnownPatterns:
             (pattern, value)
             for pattern, value in self._rank_for_path(path)
             if pattern.hint
+            and (building or pattern.title.startswith(UNPROMPTED))
             and (building or pattern.paths != {path})  # otherwise all instances are visible already
             and (path in pattern.paths or pattern.strength >= MIN_STRENGTH)
             and (_is_test(path) or not _is_test_pattern(pattern))
