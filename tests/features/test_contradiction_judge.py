@@ -187,7 +187,7 @@ async def test_invalid_answer_falls_back_to_rules(tmp_path: Path, failure: Scene
 
 
 async def test_denied_pair_stays_denied_after_failure(tmp_path: Path) -> None:
-    more = make_fact("more", "Query logging is enabled for all databases", days=1)
+    more = make_fact("more", "Every statement is written to the log", days=1)
     async with messages_api(says({"contradictions": []}), refuses(529, "overloaded_error")) as api:
         bench = make_judge(api, tmp_path)
         assert await find_oppositions(bench, OFF, ON, read=READ) == []

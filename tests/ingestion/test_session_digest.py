@@ -52,7 +52,7 @@ def test_user_sentence_is_classified_by_words(sentence: str, kind: str | None) -
         ("I've added the test.", "action"),
         ("Done: the parser takes dates.", "action"),
         ("The root cause is a stale lock.", "insight"),
-        ("I will use the second form instead of the first.", "decision"),
+        ("We will use the second form instead of the first.", "decision"),
         ("Here is the file.", None),
     ],
 )

@@ -270,7 +270,7 @@ class FakeEngine:
                 memory = memory_from_json(line.data)
                 self.known[memory.id] = memory
                 memories += 1
-        return ImportCounts(memories=memories, known=0, skipped=0, rejected=[])
+        return ImportCounts(projects=0, memories=memories, signals=0, known=0, skipped=0, rejected=[])
 
     async def status(self) -> StatusAnswer:
         self._work()
