@@ -260,6 +260,8 @@ def test_resolved_contradiction_is_never_reopened(daemon: RunningDaemon, shop: P
     [found] = daemon.get("/contradictions")["items"]
     assert (found["a"]["content"], found["b"]["content"]) == ("Logs are kept for 14 days", "Log retention is 90 days")
     assert found["reason"].startswith("they disagree: ")
+    bundle = daemon.get("/context", project=str(shop), file="shop/cart.py")
+    assert any(item["id"] == found["id"] and item["tier"] == 1 for item in bundle["items"])
 
     address = f"/contradictions/{found['id']}"
     daemon.post(f"{address}/resolve", {"resolution": "a_wins", "note": "ops says so"})

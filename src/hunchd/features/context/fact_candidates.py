@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from hunchd.consolidation.contradiction_records import parse_sides
 from hunchd.consolidation.staleness import STALE_REASON
 from hunchd.core.state.relative_time import format_age
 from hunchd.domain.context import ContextCandidate, Focus, Level
@@ -327,10 +328,16 @@ def _select_contradictions(
     ranked_conflicts = []
     for conflict in conflicts:
         here = focus.file in _get_files(conflict) or bool(at_hand & extract_words(conflict.content))
-        if not here and focus.file and _FILE_NAME_PATTERN.search(conflict.content):
+        if not here and focus.file and _names_files(conflict):
             continue  # about other files
         ranked_conflicts.append((conflict, here))
     return sorted(ranked_conflicts, key=lambda one: (not one[1], one[0].id))[:MAX_CONTRADICTIONS]
+
+
+def _names_files(conflict: Memory) -> bool:
+    """Return True if a side speaks of a file. The text of the record also names the files that the sides are from."""
+    is_possible = _FILE_NAME_PATTERN.search(conflict.content) is not None
+    return is_possible and any(_FILE_NAME_PATTERN.search(side.content) for side in parse_sides(conflict))
 
 
 def _build_contradiction_candidate(
