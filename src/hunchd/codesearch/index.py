@@ -5,7 +5,7 @@ The index consists of a base segment, and a segment with the files changed since
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hunchd.codesearch import segment as segments
 from hunchd.codesearch.chunks import ChunkClass
-from hunchd.codesearch.segment import Segment
+from hunchd.codesearch.segment import Segment, join_arrays
 from hunchd.text.bm25 import LARGEST_GAIN, compute_idf, compute_length_norms
 
 BASE: Final = "code-base.index"
@@ -35,7 +35,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Open segment of the index, with arrays precomputed for scoring."""
+    """Open segment with arrays precomputed for scoring; `alive` marks files that are neither deleted nor replaced."""
 
     segment: Segment
     first: int  # number of the part's first file in the whole index
@@ -99,12 +99,12 @@ class CodeIndex:
             parts.append(_build_part(segment, sum(len(part.segment.paths) for part in parts), alive))
         self.parts = tuple(parts)
         self.paths = tuple(path for part in parts for path in part.segment.paths)
-        self.alive = _join_arrays("?", (part.alive for part in parts))
-        self.roles = _join_arrays("<u1", (part.segment.roles for part in parts))
-        self.chunk_files = _join_arrays("<i4", (part.segment.file_of + part.first for part in parts))
-        self.chunk_lines = _join_arrays("<u4", (part.segment.lines for part in parts)).reshape(-1, 3)
-        self.chunk_classes = _join_arrays("<u1", (part.segment.classes for part in parts))
-        self.chunk_names = _join_arrays("<u4", (part.segment.names for part in parts))
+        self.alive = join_arrays("?", (part.alive for part in parts))
+        self.roles = join_arrays("<u1", (part.segment.roles for part in parts))
+        self.chunk_files = join_arrays("<i4", (part.segment.file_of + part.first for part in parts))
+        self.chunk_lines = join_arrays("<u4", (part.segment.lines for part in parts)).reshape(-1, 3)
+        self.chunk_classes = join_arrays("<u1", (part.segment.classes for part in parts))
+        self.chunk_names = join_arrays("<u4", (part.segment.names for part in parts))
         self.numbers = {path: at for at, path in enumerate(self.paths) if self.alive[at]}
         self.by_name: dict[str, list[tuple[str, int]]] = {}  # file name → path and number of each existing file
         for path, at in self.numbers.items():
@@ -140,7 +140,7 @@ class CodeIndex:
                 gain = weight * file_rarity * sums * LARGEST_GAIN / (sums + part.file_norms[owners])
                 whole[owners + part.first] += gain
                 coverage[owners + part.first] += weight * file_rarity
-        words, shares = _join_arrays("<f4", scores), _join_arrays("<f4", rarities) / np.float32(chunk_total)
+        words, shares = join_arrays("<f4", scores), join_arrays("<f4", rarities) / np.float32(chunk_total)
         decayed_scores = np.zeros(files, "<f4")
         weighed_classes = np.array([factors.get(one, 1.0) for one in ChunkClass], "<f4")
         for part, score in zip(self.parts, scores, strict=True):
@@ -152,7 +152,7 @@ class CodeIndex:
         return Matches(decayed_scores, whole, coverage / max(total, 1e-6), tuple(scores), words, shares)
 
     def find_definers(self, term: int) -> tuple[Array, Array]:
-        """Return the existing files that define a name, with weights."""
+        """Return the existing files that define the name with this `term` (see `hash_name`), with weights."""
         files, worth = list[Array](), list[Array]()
         for part in self.parts:
             chunks, weights = part.segment.get_postings(term)
@@ -160,7 +160,7 @@ class CodeIndex:
             alive = part.alive[owners]
             files.append(owners[alive] + part.first)
             worth.append(weights[alive].astype("<f4"))
-        every, value = _join_arrays("<i4", files), _join_arrays("<f4", worth)
+        every, value = join_arrays("<i4", files), join_arrays("<f4", worth)
         order = np.argsort(every, kind="stable")
         every, value = every[order], value[order]
         if not len(every):
@@ -171,7 +171,7 @@ class CodeIndex:
     def find_mentions(self, term: int) -> Array:
         """Return the numbers of the chunks of existing files that contain `term`."""
         begins = np.cumsum([0, *(len(part.segment.file_of) for part in self.parts)])
-        chunks = _join_arrays(
+        chunks = join_arrays(
             "<i8", (one.segment.get_postings(term)[0] + at for one, at in zip(self.parts, begins, strict=False))
         )
         return chunks[self.alive[self.chunk_files[chunks]]]
@@ -199,15 +199,11 @@ class CodeIndex:
 
     def get_card_keys(self) -> Array:
         """Return the hash of the card of each chunk."""
-        return _join_arrays("<u8", (part.segment.keys for part in self.parts))
+        return join_arrays("<u8", (part.segment.keys for part in self.parts))
 
     def iterate_languages(self) -> Iterator[str]:
         """Yield the language of each file, in order."""
         return (language for part in self.parts for language in part.segment.languages)
-
-
-def _join_arrays(dtype: str, arrays: Iterable[Array]) -> Array:
-    return np.concatenate([np.zeros(0, dtype), *(array.ravel() for array in arrays)])
 
 
 def _build_part(segment: Segment, first: int, alive: Array) -> Part:

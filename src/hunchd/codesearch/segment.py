@@ -6,7 +6,7 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -84,9 +84,9 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
         serials.append(serial)
         records.append(record)
     sizes = [len(record.texts) for record in records]
-    counts = _join_arrays([np.diff(record.begins) for record in records], "<u4")
-    terms = _join_arrays([record.terms for record in records], "<u4")
-    weights = _join_arrays([record.weights for record in records], "<u1")
+    counts = join_arrays("<u4", [np.diff(record.begins) for record in records])
+    terms = join_arrays("<u4", [record.terms for record in records])
+    weights = join_arrays("<u1", [record.weights for record in records])
     owners = np.repeat(np.arange(len(counts), dtype="<i4"), counts)
     order = np.argsort(terms, kind="stable")
     keys, starts = np.unique(terms[order], return_index=True)
@@ -98,10 +98,10 @@ def build(files: Iterable[tuple[str, str, int, FileRecord]]) -> Segment:
         roles=np.array([classify_role(path) for path in paths], "<u1"),
         serials=np.array(serials, "<i8"),
         file_of=np.repeat(np.arange(len(paths), dtype="<i4"), sizes),
-        lines=_join_arrays([record.lines for record in records], "<u4").reshape(-1, 3),
+        lines=join_arrays("<u4", [record.lines for record in records]).reshape(-1, 3),
         classes=np.array([CLASSES.get(text[1], ChunkClass.CODE) for one in records for text in one.texts], "<u1"),
         lengths=lengths,
-        keys=_join_arrays([record.keys for record in records], "<u8"),
+        keys=join_arrays("<u8", [record.keys for record in records]),
         names=np.array([get_name_term(text[0], text[1]) for one in records for text in one.texts], "<u4"),
         texts=np.frombuffer(b"".join(texts), "<u1"),
         text_begins=np.concatenate((np.zeros(1, "<i8"), np.cumsum([len(text) for text in texts], dtype="<i8"))),
@@ -166,5 +166,6 @@ def _map_array(mapped_file: mmap.mmap, first: int, dtype: str, shape: list[int],
     return np.frombuffer(mapped_file, dtype, count, first + at).reshape(shape)
 
 
-def _join_arrays(arrays: Sequence[Array], dtype: str) -> Array:
+def join_arrays(dtype: str, arrays: Iterable[Array]) -> Array:
+    """Return all elements of `arrays` as one array, which is empty if there are none."""
     return np.concatenate([np.empty(0, dtype), *(array.ravel() for array in arrays)]).astype(dtype, copy=False)

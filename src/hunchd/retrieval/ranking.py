@@ -225,8 +225,9 @@ def rank_hits(
     scored_answers.sort(key=lambda one: (-one.score, one.hit.memory.id))
     if depth == "specific" and any(one.is_exact_match for one in scored_answers):
         scored_answers = [one for one in scored_answers if one.is_exact_match]
+    versions = _find_versions(query)
     return [
-        _build_ranked(dict(zip(query_terms, roots, strict=True)), one, now, _find_versions(query))
+        _build_ranked(dict(zip(query_terms, roots, strict=True)), one, now, versions)
         for one in scored_answers[: min(k, MAX_DEEP if depth == "deep" else max(k, MAX_SHALLOW))]
     ]
 

@@ -25,7 +25,8 @@ def describe_standing(
     `conflicts` are open contradictions; each of `histories` is a fact with all that it replaced.
     """
     result_by_id, reasons = {one.id: one for one in results}, defaultdict[str, list[str]](list)
-    for earlier, later in (sorted(parse_sides(one), key=get_valid_from) for one in conflicts):
+    about_results = (one for one in conflicts if any(link.get("ref") in result_by_id for link in one.links))
+    for earlier, later in (sorted(parse_sides(one), key=get_valid_from) for one in about_results):
         is_last_word = get_source_name(earlier) == get_source_name(later) != ""
         word = "said later than" if is_last_word else "contradicts"
         reasons[later.id].append(f"to decide: {word} {_quote(earlier, get_valid_from(earlier))}")
