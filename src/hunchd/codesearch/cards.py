@@ -16,7 +16,7 @@ _RUN = re.compile(rf"\b\w{{1,{LONGEST_RUN}}}\b")
 
 
 def build_card(path: str, container: str, title: str, lines: Iterable[str]) -> str:
-    """Build the card of a chunk: words of its path, name and lines."""
+    """Build the card of a chunk: the words of its path, name and lines, each at most twice."""
     counts: Counter[str] = Counter()
     words: list[str] = []
     for part in (split_path_words(path), f"{container} {title}", *lines):

@@ -233,14 +233,14 @@ def _parse_report_query(text: str, report: Report) -> CodeQuery:
 
 
 def _find_symbols(text: str) -> list[str]:
-    """Return the names in a text written like code."""
+    """Return the names written like code: with inner capitals, underscores, dots, or a capital inside a sentence."""
     begins = {begin_match[1] for begin_match in _BEGINS.finditer(text)}
     names = [name for name in find_identifiers(text) if _NAME_IN_TEXT.search(name) and name not in begins]
     return list(dict.fromkeys([*names, *_DOTTED_NAME.findall(text)]))
 
 
 def _weigh_terms(question: str) -> dict[int, float]:
-    """Return the terms of a question with their weights."""
+    """Return the terms of a question with their weights; words of asking weigh little, function words nothing."""
     terms: dict[int, float] = {}
     words = [word for word in find_identifiers(question) if word.lower() not in QUESTION_STOP_WORDS]
     for word in words:

@@ -48,7 +48,7 @@ MOST_DEFINERS: Final = 20  # files that define a name: a name with more definers
 
 @dataclass(frozen=True, slots=True)
 class PredictionScores:
-    """Scores of the files suggested by history, keyed by path."""
+    """Scores of files by history, keyed by path: for the gist of a question, and the whole of an error report."""
 
     gist: Mapping[str, float] = field(default_factory=dict)
     whole: Mapping[str, float] = field(default_factory=dict)
@@ -163,7 +163,7 @@ def _score_named_role(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, list[str]], Array]:
-    """Map each file to the names in the question that it defines."""
+    """Map each file to the names in the question that it defines, and score the files; rare names add more."""
     names: dict[int, list[str]] = {}
     worth = np.zeros(len(index.paths), "<f4")
     for symbol, weight in query.symbols.items():
@@ -177,7 +177,7 @@ def _score_definitions(index: CodeIndex, query: CodeQuery) -> tuple[dict[int, li
 
 
 def _score_mentions(index: CodeIndex, query: CodeQuery) -> Array:
-    """Return 1 for files whose paths the question mentions, and 0 for other files."""
+    """Return 1 for files whose paths, or the ends of these, the question mentions, and 0 for other files."""
     hits = np.zeros(len(index.paths), "<f4")
     for path in query.paths:
         files = find_files_ending(index, path)
@@ -187,7 +187,7 @@ def _score_mentions(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def _score_trace_frames(index: CodeIndex, query: CodeQuery) -> Array:
-    """Score the files in a traceback."""
+    """Score the files in a traceback: 1 at the raise site, less for each further frame that the index has."""
     hits = np.zeros(len(index.paths), "<f4")
     place = 0
     for frame in query.frames:
@@ -199,7 +199,7 @@ def _score_trace_frames(index: CodeIndex, query: CodeQuery) -> Array:
 
 
 def find_files_ending(index: CodeIndex, partial_path: str) -> Sequence[int]:
-    """Return the existing files that match a partial path best."""
+    """Return the existing files with the name and the most trailing parts of a partial path, or none."""
     parts = [part for part in partial_path.split("/") if part not in ("", ".", "..")]
     if not parts:
         return ()

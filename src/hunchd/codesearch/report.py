@@ -43,7 +43,7 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Parsed error report."""
+    """Parsed error report; `frames` is the traceback, raise site first, `spans` are names quoted in backticks."""
 
     title: str
     code: str

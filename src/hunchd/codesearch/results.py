@@ -60,7 +60,7 @@ class CodeResult:
 def build_results(
     index: CodeIndex, query: CodeQuery, ranking: Ranking, predicted_paths: frozenset[str]
 ) -> list[CodeResult]:
-    """Return the results for a question, best first."""
+    """Return the results for a question, best first; `predicted_paths` are files that past work suggests."""
     if ranking.chunks:
         return [
             _build_result(
@@ -96,7 +96,7 @@ def drop_weak(files: Sequence[RankedFile]) -> Sequence[RankedFile]:
 
 
 def is_answer(file: RankedFile) -> bool:
-    """Return True if a file can answer the question."""
+    """Return True if a file has enough of the question's terms, is named, defines a name, or is close in meaning."""
     if file.cosine >= RELATED_COSINE:
         return True
     return file.coverage >= LEAST_COVERED or bool(file.defines) or file.is_mentioned or file.is_traced
@@ -158,7 +158,7 @@ def _select_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile, matches:
 
 
 def _find_traced_chunk(index: CodeIndex, query: CodeQuery, file: RankedFile) -> int | None:
-    """Return the chunk with the first traceback frame in this file."""
+    """Return the function of the first traceback frame in this file, or the innermost chunk of its line, or None."""
     part, number = index.find_part(file.number)
     begin, end = (int(at) for at in np.searchsorted(part.segment.file_of, (number, number + 1)))
     frame = next((one for one in query.frames if file.path.endswith(one.path.rpartition("/")[2])), None)

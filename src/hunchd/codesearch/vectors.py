@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 
 
 class SeenState(NamedTuple):
-    """Progress of embedding."""
+    """Progress of embedding: in the code cache `cache`, files with serials up to `serial` have all their vectors."""
 
     cache: str
     serial: int
@@ -62,7 +62,7 @@ def write(path: Path, vectors_by_key: Mapping[int, bytes], seen_state: SeenState
 
 
 def read_seen_state(path: Path) -> SeenState:
-    """Return how much of the code cache has been embedded."""
+    """Return how much of the code cache has been embedded; NOTHING_SEEN without a file of this version."""
     try:
         with path.open("rb") as file:
             magic, _, _, cache, serial = _HEAD.unpack(file.read(_HEAD.size))
@@ -95,7 +95,7 @@ def align_vectors(path: Path, wanted_keys: Array) -> Array:
 
 
 def compute_cosines(vectors: Array, query: bytes) -> Array:
-    """Return the cosine of each vector with a query vector."""
+    """Return the cosine of each vector with a query vector, given as float32 bytes; zeros if there are none."""
     query_vector = _shorten(query) / np.float32(_SCALE)
     if vectors.shape[1] != len(query_vector):
         return np.zeros(len(vectors), "<f4")

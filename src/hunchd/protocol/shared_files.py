@@ -196,7 +196,7 @@ def parse_shared_file(path: str, content: bytes) -> SharedFile:
 
 
 def strip_invisible(text: str) -> str:
-    """Remove characters that hide or reorder text, and normalise the rest."""
+    """Remove escape, control, zero-width and directional characters, which hide or reorder text; normalise the rest."""
     return unicodedata.normalize("NFC", remove_invisible(text).replace("\t", "    "))
 
 

@@ -111,7 +111,7 @@ class CardEmbedder(Feature):
 def _find_missing_vectors(
     file: Path, code: CodeCache
 ) -> tuple[dict[int, bytes], list[tuple[int, str]], vectors.SeenState]:
-    """Return the stored vectors, and the keys and cards that have none."""
+    """Return the stored vectors, the keys and cards without one (sources first), and the cache state examined."""
     cache, seen_state, newest = code.chunk_cache_id(), vectors.read_seen_state(file), 0
     stored_vectors = vectors.read_vectors(file)
     is_known = seen_state.cache == cache

@@ -55,7 +55,7 @@ class CodeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class OpenIndex:
-    """Open code index with the vectors of its chunks."""
+    """Open code index with the vectors of its chunks, a row each; without vectors, the matrix has no columns."""
 
     index: CodeIndex
     vectors: Array
@@ -91,7 +91,7 @@ class CodeSearchService(Feature):
         self._work.set()
 
     async def refresh_indexes(self) -> None:
-        """Open the indexes of queued projects, until cancelled."""
+        """Open the indexes of queued projects, until cancelled; fast callers use only those that are open."""
         while True:
             await self._work.wait()
             self._work.clear()
@@ -147,7 +147,7 @@ class CodeSearchService(Feature):
         return open_index
 
     async def _embed_query(self, query: CodeQuery, open_index: OpenIndex) -> tuple[bytes | None, tuple[str, ...]]:
-        """Return the vector of the question, or None with the reasons why there is none."""
+        """Return the vector of the question, or None with the reasons; no reason if no chunk has a vector."""
         if not open_index.vectors.shape[1]:
             return None, ()
         try:
@@ -156,7 +156,7 @@ class CodeSearchService(Feature):
             return None, (f"code was searched by words only: {error.message}",)
 
     def _score_predictions(self, focus: Focus, query: CodeQuery, project: Project) -> PredictionScores:
-        """Score files with the predictor, which has learned the project's history."""
+        """Score files with the predictor for the gist of the question and, for an error report, its whole text."""
         predictor, now = project.predictor, int(self._now().timestamp())
         if predictor is None:
             return PredictionScores()
@@ -238,7 +238,7 @@ def _list_degradations(project: Project) -> tuple[str, ...]:
 
 
 def _render_results(root: Path, results: Sequence[CodeResult], users_of: Sequence[str]) -> list[SearchResult]:
-    """Return the results with the text that their lines have now."""
+    """Return the results with their lines as they are now, except unreadable ones and those without `users_of`."""
     rendered_results = []
     for result in results:
         source = read_file(root, result.path)

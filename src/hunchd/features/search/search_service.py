@@ -42,7 +42,7 @@ MODEL_SHARE = 0.75  # of the waiting time, for the embedding model; after that, 
 
 
 def build_own_request(request: SearchRequest) -> SearchRequest | None:
-    """Return the request that searches the user's own memories alongside a project's."""
+    """Return the request for the user's own memories beside a project's, or None if its filters exclude these."""
     kinds = tuple(kind for kind in OWN_KINDS if not request.kinds or kind in request.kinds)
     prefix = request.path_prefix or ""
     is_own = any(root.startswith(prefix) or prefix.startswith(root) for root in OWN_ROOTS)
@@ -52,7 +52,7 @@ def build_own_request(request: SearchRequest) -> SearchRequest | None:
 
 
 def join_answers(answer: SearchAnswer, own: SearchAnswer, k: int) -> SearchAnswer:
-    """Merge the results from a project with those from the user's own memories."""
+    """Merge the results from a project with those from the user's own memories, and keep the best `k`."""
     results = sorted([*answer.results, *own.results], key=lambda one: -one.score)[:k]
     return answer.with_results(results, own.degraded)
 
@@ -142,7 +142,7 @@ class SearchService:
     def _apply_pending_changes(
         self, query: str, filters: Filters, results: Sequence[SearchResult], pending_hits: Sequence[Hit]
     ) -> list[SearchResult]:
-        """Update the results with changes that the store may not have yet."""
+        """Update the results with changes that the store may not have yet, and drop forgotten memories."""
         pending_ids, current = {hit.memory.id for hit in pending_hits}, []
         for result in results:
             identifier = result.id
@@ -168,7 +168,7 @@ class SearchService:
         return answer_of(query, (), hits, depth=request.depth, k=request.k, now=now)
 
     def _search_cache(self, query: str, filters: Filters, facts: Iterable[Memory], *, pending_only: bool) -> list[Hit]:
-        """Return the hits in the cache, together with their neighbouring messages."""
+        """Return the hits in the cache with their neighbouring messages, and the `facts` that the question asks for."""
         hits: dict[str, Hit] = {}
         for cache_hit in self._memory_cache.search(query, filters, MAX_CACHED_HITS, uncommitted_only=pending_only):
             if (memory := self._memory_cache.get(cache_hit.memory_id)) is not None:
