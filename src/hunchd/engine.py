@@ -18,7 +18,7 @@ from hunchd.config.editing import write_setting
 from hunchd.config.loading import load_settings
 from hunchd.consolidation.module_history import list_quoted_ids, repeats
 from hunchd.core.cost_ledger import create_ledger
-from hunchd.core.erasure import WAITING_DELETIONS, ProjectErasure
+from hunchd.core.erasure import ProjectErasure
 from hunchd.core.memory.health import Health
 from hunchd.core.memory.hidden_work import HiddenWork
 from hunchd.core.memory.memory_reader import list_of_owners
@@ -275,7 +275,6 @@ class Engine:
 
         Accepted records that have not been stored yet are safe in the journal.
         """
-        await self._eraser.stop()
         await self._features.stop()
 
     async def _warm_up(self) -> None:
@@ -524,24 +523,16 @@ class Engine:
             erased_memories |= {one.id: one for one in others.values() if repeats(one, memory)}
         await self.conversations.rewrite_summaries_without(memories)
         restated_ids = await self.team.hide_statements(memories)
-        in_series = self._eraser.count_forgotten() >= WAITING_DELETIONS
-        # The title of a session may quote its messages, which only `erase` removes.
-        is_later = in_series and not any(
-            one.kind is Kind.MESSAGE and "session" in one.source for one in erased_memories.values()
-        )
         async with AsyncExitStack() as promises:
             for project in dict.fromkeys(one.project for one in erased_memories.values()):
                 ids = [one.id for one in erased_memories.values() if one.project == project]
-                later = self._eraser.later if is_later else None
-                await promises.enter_async_context(self._memories.pending_erasures.record(ids, project, later=later))
+                await promises.enter_async_context(self._memories.pending_erasures.record(ids, project))
             await self._context_service.hide_forgotten_work(erased_memories.values())
-            erase = self._memories.forget if is_later else self._memories.erase
             try:
                 with suppress(NotFound):  # already erased
-                    await erase(list(erased_memories), self._projects.ids)
+                    await self._memories.erase(list(erased_memories), self._projects.ids)
             finally:
                 await self._features.forget_memories(list(erased_memories))
-        self._eraser.finish_soon()
         return [
             ForgottenAnswer(
                 forgotten=one.id,

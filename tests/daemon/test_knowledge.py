@@ -491,19 +491,3 @@ def test_memories_without_project_lists_all(daemon: RunningDaemon, shop: Path, t
     assert len({one["id"] for one in listed}) == len(listed) == pages[0]["total"]
     assert len({one.get("project") for one in listed if one["content"] in said}) == 3
     assert [one["at"] for one in listed] == sorted((one["at"] for one in listed), reverse=True)
-
-
-def test_deletions_in_series_leave_disk_together(daemon: RunningDaemon) -> None:
-    drafts = [{"kind": "fact", "content": f"The dromedary number {number} rests."} for number in range(8)]
-    daemon.post("/memories", {"kind": "fact", "content": "an unrelated alpaca"})
-    ids = daemon.post("/memories", {"memories": drafts})["ids"]
-    daemon.wait_until(lambda: not any(daemon.get("/status")["queues"].values()), within=60, what="store it all")
-
-    for identifier in ids:
-        assert daemon.request("DELETE", f"/memories/{identifier}", timeout=120)[0] == 200
-        assert daemon.request("GET", f"/memories/{identifier}")[0] == 404
-
-    recorded = list((daemon.home / "data" / "forgetting").iterdir())
-    assert recorded, "each memory was purged before the next one could be deleted"
-    daemon.wait_until(lambda: not any(map(Path.exists, recorded)), within=60, what="purge the series")
-    assert holding(daemon, ["dromedary"]) == []

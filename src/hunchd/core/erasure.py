@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from hunchd.config.app_paths import ensure_private_folder
 from hunchd.core.memory.memory_service import MemoryService
-from hunchd.core.memory.pending_erasures import PendingErasure
 from hunchd.core.memory.store_writer import StoreWriter
 from hunchd.core.projects.open_projects import OpenProjects
 from hunchd.core.state.dependencies import Dependencies
@@ -23,12 +19,6 @@ from hunchd.core.state.project import Project
 from hunchd.domain.errors import HunchError
 
 logger = logging.getLogger(__name__)
-
-# Each purge rewrites all files of a project. A client that deletes one memory after the other waits for it twice; the
-# rest is purged together in the first pause, and always completed, by the next start at the latest.
-WAITING_DELETIONS: Final = 2
-PAUSE_SECONDS: Final = 0.5
-LONGEST_SERIES_SECONDS: Final = 5.0
 
 
 class ProjectErasure:
@@ -50,9 +40,6 @@ class ProjectErasure:
         self._memories = memories
         self._hot = dependencies.memory_cache
         self._features = features
-        self.later: list[PendingErasure] = []  # forgotten in a series: recorded, hidden, and still on disk
-        self._finishing: asyncio.Task[None] | None = None
-        self._in_series, self._last_forgotten = 0, -math.inf
 
     async def erase(self, project: Project) -> None:
         """Erase a project; return when nothing of it is left."""
@@ -71,47 +58,12 @@ class ProjectErasure:
             await self._erase_data(pending_file.name)
 
     async def finish_pending_memories(self) -> None:
-        """Complete the memory erasures that a crash or a broken store interrupted."""
-        await self._finish(await asyncio.to_thread(self._memories.pending_erasures.list_pending))
-
-    def count_forgotten(self) -> int:
-        """Return the position in the current series of deletions, from 0.
-
-        A series ends with a pause of PAUSE_SECONDS after an answer.
-        """
-        now = asyncio.get_running_loop().time()
-        self._in_series = 0 if now - self._last_forgotten > PAUSE_SECONDS else self._in_series + 1
-        return self._in_series
-
-    def finish_soon(self) -> None:
-        """Complete the erasures in `later`, in a pause or after LONGEST_SERIES_SECONDS."""
-        self._last_forgotten = asyncio.get_running_loop().time()
-        if self.later and (self._finishing is None or self._finishing.done()):
-            self._finishing = asyncio.create_task(self._finish_series(), name="finish erasing")
-
-    async def stop(self) -> None:
-        """Complete the erasures in `later` now."""
-        if self._finishing is not None:
-            self._last_forgotten = -math.inf
-            await self._finishing
-
-    async def _finish_series(self) -> None:
-        loop = asyncio.get_running_loop()
-        end = loop.time() + LONGEST_SERIES_SECONDS
-        while (pause := min(end, self._last_forgotten + PAUSE_SECONDS) - loop.time()) > 0:
-            await asyncio.sleep(min(pause, 0.1))
-        pending, self.later[:] = [*self.later], []
-        await self._finish(pending)
-        if self.later:
-            await self._finish_series()
-
-    async def _finish(self, pending: Sequence[PendingErasure]) -> None:
-        """Complete erasures that are on record.
+        """Complete the memory erasures that a crash or a broken store interrupted.
 
         The memories of a project are erased together, because each erasure rewrites the project's store.
         """
         pending_notes: dict[str | None, list[tuple[Path, list[str]]]] = {}
-        for note, project, ids in pending:
+        for note, project, ids in await asyncio.to_thread(self._memories.pending_erasures.list_pending):
             pending_notes.setdefault(project, []).append((note, ids))
         for project, notes in pending_notes.items():
             ids = list(dict.fromkeys(one for _, of_note in notes for one in of_note))

@@ -18,8 +18,6 @@ from hunchd.store.files import FileOperations, replace_file
 
 logger = logging.getLogger(__name__)
 
-PendingErasure = tuple[Path, str | None, list[str]]  # file, project, ids
-
 
 class PendingErasures:
     """Folder with one file for each erasure in progress."""
@@ -28,13 +26,11 @@ class PendingErasures:
         self._folder = folder
 
     @asynccontextmanager
-    async def record(
-        self, ids: Sequence[str], project: str | None, *, later: list[PendingErasure] | None = None
-    ) -> AsyncIterator[None]:
+    async def record(self, ids: Sequence[str], project: str | None) -> AsyncIterator[None]:
         """Keep the ids on record while the body of the `with` block erases them.
 
-        With `later`, the record stays and is appended to that list, to be completed by its owner. If the block fails,
-        the erasure is repeated at the next start. If the disk is too full to write the record, it goes ahead anyway.
+        If the block fails, the erasure is repeated at the next start. If the disk is too full to write the record,
+        the erasure goes ahead anyway.
         """
         note = self._folder / secrets.token_hex(8)
         content = json.dumps({"project": project, "ids": list(ids)}).encode()
@@ -43,17 +39,14 @@ class PendingErasures:
         except OSError as error:
             logger.warning("could not record the pending erasure: %s", error)
         yield
-        if later is not None:
-            later.append((note, project, list(ids)))
-        else:
-            note.unlink(missing_ok=True)
+        note.unlink(missing_ok=True)
 
-    def list_pending(self) -> list[PendingErasure]:
-        """Return the erasures that earlier processes started.
+    def list_pending(self) -> list[tuple[Path, str | None, list[str]]]:
+        """Return the erasures that earlier processes started, as (file, project, ids).
 
         Files that cannot be read are skipped and deleted.
         """
-        pending: list[PendingErasure] = []
+        pending: list[tuple[Path, str | None, list[str]]] = []
         for note in sorted(self._folder.iterdir()) if self._folder.is_dir() else ():
             try:
                 note_content = json.loads(note.read_bytes())
