@@ -155,7 +155,9 @@ def test_history_shows_other_fact_that_was_replaced(
     visit.go(f"knowledge?show={new}")
     earlier = visit.page.locator(".timeline .entry", has_text="painted red")
     earlier.get_by_role("link", name="Gates are painted red.").click()
-    visit.page.get_by_text("Replaced by a newer value.").wait_for()
+    replaced = visit.page.get_by_text("Replaced. It was said").first
+    replaced.wait_for()
+    assert "Now holds: “Gates are painted blue.”" in replaced.inner_text()
     for identifier in (old, new):
         page_daemon.request("DELETE", f"/memories/{identifier}")
 
@@ -167,7 +169,7 @@ def test_context_names_fact_as_knowledge_does(visit: Visit, page_daemon: Running
     line = visit.page.locator(".line", has_text="Ask Zoe before changing the basket.")
     assert "limit" in line.inner_text()
     line.locator("summary").first.click()
-    line.get_by_text("It names this file, or what you are working on.").wait_for()
+    line.get_by_text("It has words of this file’s name, or of what you are working on.").wait_for()
     page_daemon.request("DELETE", f"/memories/{identifier}")
 
 
