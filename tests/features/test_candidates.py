@@ -751,6 +751,7 @@ def test_lock_file_stands_beside_its_manifest() -> None:
         return [piece.forms[0][1] for piece in build_candidates(make_input(**given))]
 
     assert offered("gcs/go.mod") == ["also expected: gcs/go.sum (the lock file of this one)"]
+    assert offered("gcs/Makefile") == [], "it has tasks, but no dependencies"
     assert offered("go.mod") == offered("gcs/file.go") == []
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from hunchd.assembly.selection import MINIMUM_VALUE
 from hunchd.domain.context import ContextCandidate, ExpectedFile, PredictedFile, Prediction
 from hunchd.domain.memory import Trust
-from hunchd.ingestion.conventions import is_manifest
+from hunchd.ingestion.manifests.registry import states_anything
 from hunchd.prediction import reasons as why
 from hunchd.prediction.calibration import BESIDE_FILE
 from hunchd.prediction.file_table import ALWAYS_HUB, CODE, classify_path, is_asset, is_lock_file, is_log_entry
@@ -95,7 +95,7 @@ def _is_expected(one: ExpectedFile, file: str | None) -> bool:
 
     Its own changes must say so, unless it is code and the other a change log. A lock file follows the manifests.
     """
-    beside_manifest = is_manifest(file or "")
+    beside_manifest = states_anything(file or "")  # not a Makefile, which has tasks only
     if is_lock_file(one.path) and beside_manifest and one.path.rpartition("/")[0] == (file or "").rpartition("/")[0]:
         return one.probability >= EXPECTED_OWN_LOCK
     if one.times < FEWEST_TIMES:
