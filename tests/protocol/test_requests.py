@@ -17,6 +17,7 @@ from hunchd.protocol.requests import (
     ContextRequest,
     ExpandRequest,
     FeedbackItem,
+    ForgetRequest,
     MemoriesQuery,
     NewProject,
     PredictRequest,
@@ -233,3 +234,9 @@ def test_empty_project_is_rejected_not_ignored() -> None:
     ):
         with pytest.raises(InvalidInput, match="project' is empty; name a project or leave it out"):
             ask()
+
+
+@pytest.mark.parametrize("body", [{}, {"ids": []}, {"ids": [" "]}])
+def test_forget_without_ids_is_rejected(body: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="'ids' must be a list of 1 or more; got 0"):
+        decode(body, ForgetRequest)

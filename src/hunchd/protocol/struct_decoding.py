@@ -197,6 +197,8 @@ def _build_reader(hint: Any, *, is_required: bool) -> Read:
         return Fields.get_time
     if get_origin(of) in (tuple, list):
         read_entries = _build_list_reader(get_args(of)[0], _find_limit(metas, "max_length", MAX_LIST_ENTRIES))
+        if least := _find_limit(metas, "min_length", 0):
+            read_entries = _require_entries(read_entries, least)
         return read_entries if get_origin(of) is tuple else lambda fields, name: list(read_entries(fields, name))
     if isinstance(of, type) and issubclass(of, Struct):
         return lambda fields, name: decode(fields.value(name), of, where=f"{fields.qualified_name(name)}.")
@@ -223,6 +225,16 @@ def _build_list_reader(entry: Any, most: int) -> Read:
         decode(each, of, where=f"{fields.qualified_name(name)}[{index}].")
         for index, each in enumerate(fields.get_objects(name, max_entries=most))
     )
+
+
+def _require_entries(read_entries: Read, least: int) -> Read:
+    def read(fields: Fields, name: str) -> Any:
+        entries = read_entries(fields, name)
+        if len(entries) < least:
+            raise fields.error(name, f"must be a list of {least} or more; got {len(entries)}")
+        return entries
+
+    return read
 
 
 def _find_choices(of: Any, metas: tuple[Meta, ...]) -> tuple[str, ...] | None:
