@@ -270,6 +270,21 @@ def test_group_is_settled_and_undone_together(winner: str, resolution: str, hold
     assert all(replace(back[one], updated=present[one].updated) == present[one] for one in present)
 
 
+def test_of_two_losers_none_is_said_to_hold() -> None:
+    present, pairs = _group()
+    between = create_contradiction(present["new"], present["file"], NOW)
+    request = ResolutionRequest(resolution="a_wins", group=True)
+
+    _, change = resolve_group(pairs[0], [*pairs, between], request, present, NOW)
+
+    closed = next(one for one in change.memories if one.id == between.id)
+    assert (closed.status, closed.source.get("resolution")) == (Status.SUPERSEDED, None)
+    after = present | {one.id: one for one in change.memories}
+    assert [one for one in ("old", "new", "file", "side") if after[one].status is Status.ACTIVE] == ["old"]
+    opened, _ = reopen_contradiction(closed, after, NOW)
+    assert (opened.status, SETTLED_WITH in opened.source) == (Status.ACTIVE, False)
+
+
 def test_what_a_user_said_is_quoted_as_said() -> None:
     said = replace(claim("m1", "we decided not to change it"), key="change it", value="no")
     record = create_contradiction(said, claim("m2", "the default changes", days=1), NOW)

@@ -83,7 +83,9 @@ class Visit:
         self.page = self.context.new_page()
         self.troubles: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda told: told.type == "error" and self.troubles.append(told.text))
+        self.page.on(
+            "console", lambda told: told.type == "error" and self.troubles.append(f"{told.text} {told.location}")
+        )
         self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
         self.page.on("request", lambda request: self.requests.append(request.url))
         assert daemon.told is not None

@@ -22,6 +22,7 @@ from hunchd.protocol.responses import format_iso
 # Confidence if two sources are equally sure of different values for one key: one is wrong, or the value has changed.
 SAME_KEY_CONFIDENCE: Final = 0.9
 OVERTAKEN: Final = "one side says something else by now"
+BOTH_ENDED: Final = "neither memory is active any more"
 SETTLED_WITH: Final = "settled_with"  # in the source: id of the contradiction whose resolution settled this one, too
 # Sides that remain valid after each resolution; for other resolutions, no status changes.
 _WINNERS: Final = {"a_wins": "a", "b_wins": "b", "merged": ""}
@@ -153,8 +154,8 @@ def resolve_group(
 ) -> tuple[Memory, MemoryChange]:
     """Resolve a contradiction and, of the open `others`, all that follow from it.
 
-    What contradicts the winner loses as well; what only the losers contradict has nothing against it any more. If
-    both are valid, so are all that these contradict.
+    What contradicts the winner loses as well; what only the losers contradict has nothing against it any more. Of two
+    losers, none is said to hold. If both are valid, so are all that these contradict.
     """
     resolved_record, change = resolve_contradiction(contradiction, request, present, now)
     winner, ended_ids = _split_sides(contradiction, request.resolution)
@@ -164,9 +165,13 @@ def resolve_group(
         if not {a, b} & {winner, *ended_ids}:
             continue
         outcome: ResolutionOutcome = "a_wins" if a == winner or (b != winner and b in ended_ids) else "b_wins"
-        present = present | {memory.id: memory for memory in change.memories}
-        same = replace_fields(request, resolution=outcome if winner else request.resolution)
-        closed_record, more = resolve_contradiction(one, same, present, now)
+        if winner and {a, b} <= ended_ids:
+            nothing_written: dict[str, Any] = {"before": [], "made": [], "left": {}}
+            closed_record, more = _close(one, {"note": BOTH_ENDED, **nothing_written}, now), MemoryChange()
+        else:
+            present = present | {memory.id: memory for memory in change.memories}
+            same = replace_fields(request, resolution=outcome if winner else request.resolution)
+            closed_record, more = resolve_contradiction(one, same, present, now)
         closed_record = replace(closed_record, source={**closed_record.source, SETTLED_WITH: contradiction.id})
         change = replace(change, memories=(*change.memories, *more.memories[:-1], closed_record))
         ended_ids |= {a, b} - {winner} if not winner or winner in (a, b) else set()
@@ -212,12 +217,18 @@ def close_if_outdated(contradiction: Memory, present: Mapping[str, Memory], now:
     sides = parse_sides(contradiction)
     active = [side for side in sides if side.id in present and present[side.id].status is Status.ACTIVE]
     if any(not _is_same_text(side, present[side.id]) for side in active):
-        outcome = {"note": OVERTAKEN}
+        outcome: dict[str, str] = {"note": OVERTAKEN}
+    elif not active:
+        outcome = {"note": BOTH_ENDED}
     elif len(active) < len(sides):
         note = "the other memory is no longer active"
         outcome = {"resolution": "a_wins" if sides[0] in active else "b_wins", "note": note}
     else:
         return None
+    return _close(contradiction, outcome, now)
+
+
+def _close(contradiction: Memory, outcome: Mapping[str, Any], now: datetime) -> Memory:
     source = {**contradiction.source, **outcome, "resolved_at": format_iso(now)}
     return replace(contradiction, status=Status.SUPERSEDED, valid_to=now, updated=now, source=source)
 

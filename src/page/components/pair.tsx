@@ -34,7 +34,7 @@ export function isAbout({ a, b }: Contradiction, id: string): boolean {
 
 /** Say how a pair was decided, and by whom. */
 function describeDecision({ a, b, resolution, resolved_at, note }: Contradiction): string {
-  const outcome = resolution === "both_valid" ? "Both hold" : resolution === "merged" ? "Replaced by a new value" : `“${resolution === "a_wins" ? a.title : b.title}” holds`;
+  const outcome = resolution === "both_valid" ? "Both hold" : resolution === "merged" ? "Replaced by a new value" : resolution ? `“${resolution === "a_wins" ? a.title : b.title}” holds` : "Closed";
   const at = resolved_at ? ` ${dayAndTime(resolved_at)}` : "";
   return note === BY_ITSELF ? `${outcome}. Nobody had to decide: the other one was no longer in use when hunchd looked${at && `,${at}`}.` : `${outcome}, decided${at}${note ? `: ${note}` : ""}.`;
 }
@@ -69,7 +69,7 @@ export function Pair({ pair, project, onChanged, title }: PairProps) {
     <Panel title={title ?? subject} hint={`Found ${dayAndTime(pair.detected_at)}.${reason}`}>
       <div class="pair">
         {sides.map(([name, memory, isLoser]) => (
-          <Side key={name} memory={memory} project={project} isLoser={isLoser} isLast={last ? memory === last : undefined} isUnasked={pair.note === BY_ITSELF} isWinner={!isOpen && !isLoser && pair.resolution !== "merged"} keep={isOpen && !readOnly ? () => void decide({ resolution: `${name}_wins` }) : undefined} />
+          <Side key={name} memory={memory} project={project} isLoser={isLoser} isLast={last ? memory === last : undefined} isUnasked={pair.note === BY_ITSELF} isWinner={!isOpen && !isLoser && !!pair.resolution && pair.resolution !== "merged"} keep={isOpen && !readOnly ? () => void decide({ resolution: `${name}_wins` }) : undefined} />
         ))}
       </div>
       {!isOpen && <p>{describeDecision(pair)}</p>}
